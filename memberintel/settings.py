@@ -1,0 +1,230 @@
+"""Settings of every process: which login it uses comes from MEMBERINTEL_PROCESS, all else from variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from memberintel import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = env.path("MEMBERINTEL_DATA", BASE_DIR / ".data")
+
+PROCESS = env.text("MEMBERINTEL_PROCESS", "web")
+if PROCESS not in {"web", "worker", "owner", "support"}:
+    raise env.Misconfigured(f"MEMBERINTEL_PROCESS must be web, worker, owner or support, not {PROCESS!r}.")
+
+EMBEDDED = env.flag("MEMBERINTEL_EMBEDDED")
+DEBUG = False
+SECRET_KEY = env.text("SECRET_KEY")
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]" if EMBEDDED else "")
+CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.admin",
+    "allauth",
+    "allauth.account",
+    "django_rls",
+    "memberintel.tenancy",
+    "memberintel.vault",
+    "memberintel.usage",
+    "memberintel.accounts",
+    "brain",
+    "sessions",
+    "wrapups",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "memberintel.urls"
+ASGI_APPLICATION = "memberintel.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- database: one login per kind of process -------------------------------------------------------------
+
+# The group role a scope enters at BEGIN; a login without one cannot touch tenant tables.
+TENANT_ROLES = {"web": "web_tenant", "worker": "worker_tenant"}
+
+
+def _database(login: str) -> dict[str, Any]:
+    entry = env.database(f"DATABASE_URL_{login.upper()}")
+    pool = {"min_size": 0, "max_size": DATABASE_POOL, "timeout": 10, "max_idle": 60}
+    return entry | {
+        "ENGINE": "memberintel.tenancy.backend",
+        "CONN_MAX_AGE": 0,
+        "ATOMIC_REQUESTS": False,
+        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer in transaction mode may stand in between
+        "TENANT_ROLE": TENANT_ROLES.get(login),
+        "OPTIONS": entry["OPTIONS"] | {"pool": pool if DATABASE_POOL and login != "owner" else False},
+    }
+
+
+DATABASE_POOL = env.whole("DATABASE_POOL", 8)
+DATABASES = {"default": _database(PROCESS)}
+if PROCESS == "web" and env.text("DATABASE_URL_SUPPORT", " ").strip():
+    DATABASES["support"] = _database("support")
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+DJANGO_RLS = {
+    "AUTO_ENABLE_RLS": False,
+    "RESET_CONTEXT_ON_CONNECT": False,
+    "STRICT_MIGRATE_RLS": True,
+}
+
+# --- sign-in ---------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "tenancy.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_ADAPTER = "memberintel.accounts.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_LOGOUT_ON_GET = False
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/chat/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+
+# --- mail: written to files on one machine ---------------------------------------------------------------
+
+EMAIL_BACKEND = (
+    "django.core.mail.backends.filebased.EmailBackend"
+    if EMBEDDED
+    else "django.core.mail.backends.smtp.EmailBackend"
+)
+EMAIL_FILE_PATH = DATA_DIR / "mail"
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
+
+# --- queue -----------------------------------------------------------------------------------------------
+
+REDIS_URL = env.text("REDIS_URL", "")
+
+# --- vault -----------------------------------------------------------------------------------------------
+
+KEK = env.text("MEMBERINTEL_KEK", " ").strip()
+KEK_FILE = env.text("MEMBERINTEL_KEK_FILE", " ").strip()
+KEK_OLD = env.text("MEMBERINTEL_KEK_OLD", " ").strip()
+KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
+
+# --- models: "provider:model", tried from left to right --------------------------------------------------
+
+LLM_ROUTES: dict[str, tuple[str, ...]] = {
+    purpose: ("offline:extractive",)
+    for purpose in ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
+}
+LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last received
+    "chat": 300,
+    "wrap_up": 60,
+    "journal": 60,
+    "mood": 30,
+    "distill": 15,
+    "compact": 60,
+    "title": 15,
+    "judge": 60,
+    "embed": 10,
+}
+
+# --- the advisor -----------------------------------------------------------------------------------------
+
+# The system prompt, section by section, in this order.
+PROMPT_SECTIONS = [
+    "brain.sections.base",
+    "brain.sections.soul",
+    "brain.sections.bible",
+    "wrapups.sections.recent",
+]
+
+TURN_DEADLINES = {  # seconds
+    "persist": 10,
+    "recall": 3,
+    "first_token": 60,
+    "stream": 300,
+    "tool": 30,
+    "distill": 15,
+    "compact": 60,
+    "title": 15,
+}
+TURN_LEASE_SECONDS = 15
+TURN_FLUSH_SECONDS = 2.0
+MESSAGE_LIMIT_CHARACTERS = 100_000
+IDLE_SECONDS = 2 * 60 * 60
+LEAVING_GRACE_SECONDS = 10 * 60
+WRAP_UP_WAIT_SECONDS = 5.0
+WRAP_UP_BACKFILL_AFTER_SECONDS = 10 * 60
+SUBSTANTIVE_TOKENS = 20
+
+# --- language, time, static files ------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+# --- security --------------------------------------------------------------------------------------------
+
+SECURE_CSP = {
+    "default-src": ["'self'"],
+    "img-src": ["'self'", "data:"],
+    "object-src": ["'none'"],
+    "base-uri": ["'none'"],
+    "frame-ancestors": ["'none'"],
+    "form-action": ["'self'"],
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not EMBEDDED
+SECURE_HSTS_SECONDS = 0 if EMBEDDED else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
+SESSION_COOKIE_SAMESITE = "Lax"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
+}
