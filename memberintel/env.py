@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+NOWHERE = "postgresql://unset@127.0.0.1:1/unset"
+
 
 class Misconfigured(SystemExit):
     """A variable is missing or wrong. A SystemExit, so that a command ends with the sentence and no trace."""
@@ -50,7 +52,7 @@ def database(name: str) -> dict[str, Any]:
 
     An unset variable gives an entry that cannot connect, so that commands which need no database still start.
     """
-    url = urlsplit(os.environ.get(name, ""))
+    url = urlsplit(os.environ.get(name) or NOWHERE)
     options = dict(parse_qsl(url.query))
     return {
         "NAME": unquote(url.path.lstrip("/")),

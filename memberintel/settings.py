@@ -149,10 +149,8 @@ KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
 
 # --- models: "provider:model", tried from left to right --------------------------------------------------
 
-LLM_ROUTES: dict[str, tuple[str, ...]] = {
-    purpose: ("offline:extractive",)
-    for purpose in ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
-}
+PURPOSES = ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
+LLM_ROUTES: dict[str, tuple[str, ...]] = dict.fromkeys(PURPOSES, ("offline:extractive",))
 LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last received
     "chat": 300,
     "wrap_up": 60,

@@ -1,0 +1,60 @@
+"""The tables without tenant content, and what the runtime logins may do with them.
+
+The one list `check_isolation` reads: a table that is neither here nor protected is a fault. After each
+`migrate` the owner grants exactly this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+READ = "SELECT"
+WRITE = "SELECT, INSERT, UPDATE, DELETE"
+
+
+@dataclass(frozen=True)
+class Grants:
+    """Privileges of app_common (web and worker, in and out of a scope) and of support."""
+
+    common: str = READ
+    support: str = READ
+
+
+TENANTLESS: dict[str, Grants] = {
+    "tiers": Grants(READ, "SELECT, UPDATE"),
+    "tenants": Grants("SELECT, INSERT, UPDATE", "SELECT, UPDATE"),
+    "users": Grants("SELECT, INSERT, UPDATE", "SELECT, INSERT, UPDATE"),
+    "users_groups": Grants(READ, WRITE),
+    "users_user_permissions": Grants(READ, WRITE),
+    "auth_group": Grants(READ, WRITE),
+    "auth_group_permissions": Grants(READ, WRITE),
+    "auth_permission": Grants(READ, READ),
+    "django_content_type": Grants(READ, READ),
+    "django_migrations": Grants(READ, READ),
+    "django_session": Grants(WRITE, WRITE),
+    "django_admin_log": Grants("SELECT, INSERT", "SELECT, INSERT"),
+    "account_emailaddress": Grants(WRITE, READ),
+    "account_emailconfirmation": Grants(WRITE, READ),
+    "runs": Grants("SELECT, INSERT, UPDATE", READ),
+    "vault.keks": Grants("SELECT, INSERT, UPDATE", ""),
+}
+
+
+def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
+    """After `migrate`: give app_common and support what the list says, and backup a look. Runs as the owner."""
+    from django.db import connections
+
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT session_user")
+        if cursor.fetchone() != ("owner",):
+            return
+        for table, grants in TENANTLESS.items():
+            cursor.execute("SELECT to_regclass(%s)", [table])
+            if cursor.fetchone() == (None,):
+                continue
+            for who, what in (("app_common", grants.common), ("support", grants.support), ("backup", READ)):
+                if what and not (who == "backup" and table.startswith("vault.")):
+                    cursor.execute(f"GRANT {what} ON {table} TO {who}")
+        cursor.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app_common, support")
+        cursor.execute("GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO backup")
