@@ -1,0 +1,1 @@
+"""MemberIntel: the project, and what every app stands on."""

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "django_rls",
+    "memberintel",
     "memberintel.tenancy",
     "memberintel.vault",
     "memberintel.usage",

@@ -5,7 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from memberintel import health
+
 urlpatterns = [
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
     path("", include("memberintel.accounts.urls")),

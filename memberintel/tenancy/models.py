@@ -114,7 +114,7 @@ class TenantModel(models.Model):
 
     tenant_id = models.UUIDField(default=current_tenant_id, editable=False)
 
-    objects: ClassVar[ScopedManager[Self]] = ScopedManager()  # type: ignore[misc]
+    objects: ClassVar[ScopedManager[Self]] = ScopedManager()
 
     class Meta:
         abstract = True

@@ -32,8 +32,8 @@ class Protect(_Forward):
     `private` binds rows to the customer too. `web` and `worker` are the privileges of their group roles,
     `definers` those of a definer role (which sees every row), `append_only` refuses UPDATE, DELETE and
     TRUNCATE to everybody (DELETE only as `eraser`), `referenced` adds the key other tenant tables point to,
-    `nullable_customer` is for tables where a row may belong to the tenant as a whole, `staff` whether
-    support and backup may read.
+    `policy` replaces the rule for a scope, `keys=False` leaves the keys to the table's own migration, `staff` are
+    the logins that may read across tenants.
     """
 
     def __init__(
@@ -47,11 +47,12 @@ class Protect(_Forward):
         append_only: bool = False,
         referenced: bool = False,
         policy: str = "",
+        keys: bool = True,
         staff: Sequence[str] = ("support", "backup"),
     ) -> None:
         self.model, self.private, self.web, self.worker = model, private, web, worker
         self.definers, self.append_only, self.referenced = dict(definers or {}), append_only, referenced
-        self.policy, self.staff = policy, tuple(staff)
+        self.policy, self.keys, self.staff = policy, keys, tuple(staff)
 
     def describe(self) -> str:
         return f"Protect {self.model} by row-level security"
@@ -85,6 +86,8 @@ class Protect(_Forward):
 
     def _keys(self, table: str, model: Any) -> list[str]:
         fields = {field.column for field in model._meta.fields}
+        if not self.keys:
+            return []
         keys = [f"ALTER TABLE {table} ADD FOREIGN KEY (tenant_id) REFERENCES tenants (id)"]
         if "customer_id" in fields:
             keys = [

@@ -1,0 +1,50 @@
+"""The queue: tuned so that a broker that is down costs a request a moment and never an answer."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.schedules import crontab
+from celery.signals import worker_init
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
+
+from django.conf import settings  # noqa: E402
+
+app = Celery("memberintel")
+app.conf.update(
+    broker_url=settings.REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host="),
+    broker_connection_timeout=1,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={
+        "visibility_timeout": 60 * 60,  # above the longest task, so that nothing runs twice for being slow
+        "socket_connect_timeout": 1,
+        "socket_timeout": 5,
+        "retry_policy": {"max_retries": 1},
+    },
+    task_publish_retry=False,
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_default_queue="default",
+    task_routes={"wrapups.tasks.write_wrap_up": {"queue": "wrapups"}},
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    beat_schedule={
+        "close-idle-sessions": {"task": "sessions.tasks.sweep", "schedule": crontab(minute="*/15")},
+        "close-left-sessions": {"task": "sessions.tasks.sweep_left", "schedule": 60.0},
+        "daily": {"task": "wrapups.tasks.daily_backfill", "schedule": crontab(hour="3", minute="10")},
+    },
+    timezone="UTC",
+)
+app.autodiscover_tasks()
+
+
+@worker_init.connect
+def refuse_unsafe_login(**kwargs: Any) -> None:
+    """A worker starts only on a login that row-level security binds, and with the keys it needs."""
+    from memberintel.checks import verify_start
+
+    verify_start()

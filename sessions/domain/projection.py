@@ -1,0 +1,172 @@
+"""What the model sees of a session: a pure function of its log.
+
+Every turn becomes two messages, the customer's and the advisor's; only the last one, while unanswered, is
+the customer's alone. So roles alternate by construction, whatever the log holds and whatever the texts say.
+
+Prefix stability rests on one rule: how a turn is rendered is settled before the next turn begins. Between
+two turn starts messages are only ever added at the end (the provider reuses its cache of all before), except
+where `compaction_applied` or `prompt_refreshed` says otherwise.
+
+Tool traffic of a turn is known to the turn that made it, while it runs; here, answers carry its residue
+(TurnMemory), so a call can never be parted from its result.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+
+from memberintel.llm.types import Message, Prompt, Tool, ToolCall, ToolResult
+from sessions.domain import events as kinds
+from sessions.domain import marks, turn_memory
+from sessions.domain.events import Event, ToolTraffic
+from sessions.domain.turns import Attempt, Turn, fold
+
+
+def provider_prompt(events: Sequence[Event], tools: Sequence[Tool] = ()) -> Prompt:
+    """The request for the turn these events end in; `tools` in the order they are always offered in."""
+    return Prompt(system_sections(events), tuple(llm_context(events)), tuple(tools))
+
+
+def with_round(prompt: Prompt, text: str, traffic: Sequence[ToolTraffic]) -> Prompt:
+    """The next request inside a turn: the former with the model's calls and, for each, exactly one result."""
+    calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in traffic)
+    results = tuple(_result(call) for call in traffic)
+    added = (Message("assistant", text, calls=calls), Message("user", "", results=results))
+    return Prompt(prompt.system, (*prompt.messages, *added), prompt.tools)
+
+
+def _result(call: ToolTraffic) -> ToolResult:
+    if call["result"] is None:
+        return ToolResult(call["id"], marks.NO_RESULT, error=True)
+    return ToolResult(call["id"], call["result"], call["error"])
+
+
+def llm_context(events: Sequence[Event]) -> list[Message]:
+    """The messages the model sees; the same for the whole log and for its live part."""
+    summary = _newest_compaction(events)
+    turns = fold(_tail(events, summary))
+    messages = [] if summary is None else _summary(summary)
+    for turn in turns[:-1]:
+        messages += (_question(turn), _answer(turn))
+    for turn in turns[-1:]:
+        messages += _last(turn)
+    return messages
+
+
+def system_sections(events: Sequence[Event]) -> tuple[str, ...]:
+    """The texts of the frozen system prompt in its order; () before it is frozen, and for an import."""
+    frozen = _prompt_event(events)
+    return () if frozen is None else tuple(_section_texts(frozen))
+
+
+# --- the live part ---------------------------------------------------------------------------------------
+
+
+def live_start(events: Sequence[Event]) -> int:
+    """The sequence number the live part starts from: the one after what the newest summary stands for.
+
+    The live part is every event from there on (the compaction itself is among them), and before those the
+    newest event that states the prompt, if it is older. A loader that asks the database for just these gets
+    the same context.
+    """
+    return _start(_newest_compaction(events))
+
+
+def live(events: Sequence[Event]) -> list[Event]:
+    """The live part, see `live_start`."""
+    tail = list(_tail(events, _newest_compaction(events)))
+    frozen = _prompt_event(events)
+    if frozen is not None and (not tail or frozen.seq < tail[0].seq):
+        return [frozen, *tail]
+    return tail
+
+
+def _newest_compaction(events: Sequence[Event]) -> Event | None:
+    for event in reversed(events):
+        if event.kind == kinds.COMPACTION_APPLIED and kinds.known(event):
+            return event
+    return None
+
+
+def _prompt_event(events: Sequence[Event]) -> Event | None:
+    for event in reversed(events):
+        if event.kind in kinds.PROMPT_KINDS and kinds.known(event):
+            return event
+    return None
+
+
+def _start(compaction: Event | None) -> int:
+    return 1 if compaction is None else int(compaction.payload.get("replaces_through_seq", 0)) + 1
+
+
+def _tail(events: Sequence[Event], compaction: Event | None) -> Sequence[Event]:
+    if compaction is None:
+        return events
+    return events[bisect_right(events, _start(compaction) - 1, key=attrgetter("seq")) :]
+
+
+# --- rendering -------------------------------------------------------------------------------------------
+
+
+def _summary(compaction: Event) -> list[Message]:
+    label = marks.EXTRACT_LABEL if compaction.payload.get("method") == "extractive" else marks.SUMMARY_LABEL
+    text = kinds.text_of(compaction, "summary") if kinds.readable(compaction) else marks.UNREADABLE
+    return [
+        Message("user", marks.enclose("summary", label, text)),
+        Message("assistant", marks.SUMMARY_READ),
+    ]
+
+
+def _last(turn: Turn) -> list[Message]:
+    """The last turn: until it is answered a retry must send the same bytes, so what failed is left out."""
+    if turn.answer is not None:
+        return [_question(turn), _answer(turn)]
+    return [] if turn.question is None else [_question(turn)]
+
+
+def _question(turn: Turn) -> Message:
+    if turn.question is None:
+        return Message("user", marks.NO_QUESTION)
+    text = _said(turn.question, marks.EMPTY_MESSAGE)
+    if turn.recall is None:
+        return Message("user", text)
+    return Message("user", marks.joined(text, *_section_texts(turn.recall)))
+
+
+def _answer(turn: Turn) -> Message:
+    if turn.answer is None:
+        return Message("assistant", _cut_off(turn, turn.latest()))
+    text = _said(turn.answer, marks.EMPTY_ANSWER)
+    mark = marks.STOPPED if turn.answer.payload.get("outcome") == "stopped" else ""
+    memory = turn_memory.render(turn_memory.of_content(turn.answer.content))
+    return Message("assistant", marks.joined(text, mark, memory) if mark or memory else text)
+
+
+def _cut_off(turn: Turn, latest: Attempt | None) -> str:
+    """What stands for an answer that never ended; tools of every attempt count: what they wrote is written."""
+    if latest is None:
+        return marks.NO_ANSWER
+    text = latest.text()
+    traffic = [call for number in sorted(turn.attempts) for call in turn.attempts[number].tools()]
+    memory = turn_memory.render(turn_memory.compute(traffic))
+    if not text.strip():
+        return marks.joined(marks.NO_ANSWER, memory)
+    return marks.joined(text, marks.INTERRUPTED, memory)
+
+
+def _said(event: Event, empty: str) -> str:
+    """The event's text, byte for byte; providers refuse a blank message, so a fixed line stands for one."""
+    if not kinds.readable(event):
+        return marks.UNREADABLE
+    text = kinds.text_of(event)
+    return text if text.strip() else empty
+
+
+def _section_texts(event: Event) -> list[str]:
+    """Section texts were rendered (delimited, labelled, escaped) when they were stored: taken as they are."""
+    return [
+        text if (text := section.get("text")) is not None else marks.removed_section(section["name"])
+        for section in kinds.sections_of(event)
+    ]
