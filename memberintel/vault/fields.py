@@ -82,7 +82,7 @@ class SealedAttribute(DeferredAttribute):
         instance.__dict__[name] = rows.values_list(name, flat=True).get()
 
 
-class SealedField(models.Field[Any, Any]):
+class SealedField(models.Field):  # type: ignore[type-arg]  # generic in the stubs only
     """Base of the sealed fields. `owner`: whose data key; `row`: the attribute with the row's own UUID."""
 
     descriptor_class = SealedAttribute
@@ -118,7 +118,7 @@ class SealedField(models.Field[Any, Any]):
             raise SealedFieldError(
                 f"{self} needs the row's id and its owner before it can be sealed or opened"
             )
-        return Place(tenant, customer, self.model._meta.db_table, self.column, row)
+        return Place(tenant, customer, self.model._meta.db_table, str(self.column), row)
 
     def open_on(self, instance: models.Model, sealed: Sealed) -> Any:
         """The plain value of sealed bytes found on that instance; CannotOpen, and a line in the log."""

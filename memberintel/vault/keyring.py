@@ -166,12 +166,9 @@ WHERE tenant_id = %s AND kind = %s AND customer_id IS NOT DISTINCT FROM %s
 _MAKE = """
 INSERT INTO vault.data_keys (id, tenant_id, kind, customer_id, wrapped, kek, created_at)
 SELECT %(id)s, %(tenant)s, %(kind)s, %(customer)s, %(wrapped)s, fingerprint, %(now)s
-FROM vault.keks WHERE fingerprint = %(kek)s AND retired_at IS NULL
+FROM vault.keks WHERE fingerprint = %(kek)s AND retired_at IS NULL AND NOT EXISTS (
+  SELECT FROM vault.data_keys WHERE tenant_id = %(tenant)s AND kind = 'tenant' AND destroyed_at IS NOT NULL)
 ON CONFLICT DO NOTHING
-"""
-
-_TENANT_DESTROYED = """
-SELECT FROM vault.data_keys WHERE tenant_id = %s AND kind = 'tenant' AND destroyed_at IS NOT NULL
 """
 
 
@@ -201,15 +198,14 @@ def _find(owner: Owner) -> _Row | None:
 
 def _make(owner: Owner) -> _Row:
     """Insert a fresh key unless another process was first; the row that then stands."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TENANT_DESTROYED, [owner.tenant])
-        if cursor.fetchone() is not None:
-            raise KeyDestroyed("the tenant's keys were destroyed")
     for held in (kek.configured, start.register):  # the second time with the KEK made known
         _insert(owner, held().current)
         row = _find(owner)
         if row is not None:
             return row
+    tenant = None if owner.kind == "tenant" else _find(Owner("tenant", owner.tenant))
+    if tenant is not None and tenant.wrapped is None:
+        raise KeyDestroyed("the tenant's keys were destroyed")
     raise KeyUnavailable(f"no key could be made for the {owner.kind}")
 
 

@@ -10,7 +10,7 @@ from memberintel.lib.ids import uuid7
 from memberintel.tenancy.models import TenantModel
 
 
-class TransactionId(models.Field[int, int]):
+class TransactionId(models.Field):  # type: ignore[type-arg]  # generic in the stubs only
     """The transaction that made a row (xid8)."""
 
     def db_type(self, connection: object) -> str:

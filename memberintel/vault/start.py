@@ -30,20 +30,36 @@ def register() -> Keks:
     They fit when they include every KEK known here and not retired: then every living data key opens.
     """
     held = kek.configured()
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_REGISTERING])
-        known = dict(KnownKek.objects.values_list("fingerprint", "retired_at"))
-        current = held.current.fingerprint
-        if known.get(current):
-            raise KekRefused(f"the key-encryption key {current} was retired on this database; set a new one.")
-        missing = {name for name, retired_at in known.items() if not retired_at} - held.fingerprints()
+    with transaction.atomic():
+        _lock()
+        living = KnownKek.objects.filter(retired_at=None).values_list("fingerprint", flat=True)
+        missing = set(living) - held.fingerprints()
         if missing:
             raise KekRefused(
-                f"this database's data keys need the key-encryption key {' and '.join(sorted(missing))}, but "
-                f"{' and '.join(sorted(held.fingerprints()))} is set. Set MEMBERINTEL_KEK_FILE (or "
-                "MEMBERINTEL_KEK) to the right key; while rotating, the former one goes into "
-                "MEMBERINTEL_KEK_OLD_FILE (or MEMBERINTEL_KEK_OLD)."
+                f"this database's data keys need the key-encryption key {_names(missing)}, but "
+                f"{_names(held.fingerprints())} is set. Set MEMBERINTEL_KEK_FILE (or MEMBERINTEL_KEK) to the "
+                "right key; while rotating, the former one goes into MEMBERINTEL_KEK_OLD_FILE (or "
+                "MEMBERINTEL_KEK_OLD) until `manage.py rotate_kek --retire-old` is through."
             )
-        if current not in known:
-            KnownKek.objects.create(fingerprint=current)
+        make_known(held.current.fingerprint)
     return held
+
+
+def make_known(fingerprint: str) -> None:
+    """Let a KEK wrap data keys from now on; KekRefused if it was retired here."""
+    with transaction.atomic():
+        _lock()
+        known = KnownKek.objects.filter(fingerprint=fingerprint).first()
+        if known is None:
+            KnownKek.objects.create(fingerprint=fingerprint)
+        elif known.retired_at:
+            raise KekRefused(f"the key-encryption key {fingerprint} was retired here; set a new one.")
+
+
+def _lock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_REGISTERING])
+
+
+def _names(fingerprints: set[str]) -> str:
+    return " and ".join(sorted(fingerprints))
