@@ -65,7 +65,7 @@ def one_line(text: str, limit: int) -> str:
     if len(line) <= limit and len(text) <= limit * 4:
         return line
     kept, size = [], 0
-    for match in _GRAPHEME.finditer(line, concurrent=False):
+    for match in _GRAPHEME.finditer(line):
         size += len(match.group())
         if size >= limit:
             break
