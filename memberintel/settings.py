@@ -174,6 +174,8 @@ PROMPT_SECTIONS = [
     "wrapups.sections.recent",
 ]
 
+DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
+
 TURN_DEADLINES = {  # seconds
     "persist": 10,
     "recall": 3,
