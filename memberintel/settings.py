@@ -142,6 +142,8 @@ REDIS_URL = env.text("REDIS_URL", "")
 
 # --- vault -----------------------------------------------------------------------------------------------
 
+# Who supplies the key-encryption keys: a function giving Keks. A cloud KMS is one more such function.
+KEK_SOURCE = "memberintel.vault.kek.from_settings"
 KEK = env.text("MEMBERINTEL_KEK", " ").strip()
 KEK_FILE = env.text("MEMBERINTEL_KEK_FILE", " ").strip()
 KEK_OLD = env.text("MEMBERINTEL_KEK_OLD", " ").strip()
@@ -150,8 +152,16 @@ KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
 # --- models: "provider:model", tried from left to right --------------------------------------------------
 
 PURPOSES = ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
-LLM_ROUTES: dict[str, tuple[str, ...]] = dict.fromkeys(PURPOSES, ("offline:extractive",))
-LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last received
+LLM_ROUTES: dict[str, tuple[str, ...]] = {  # LLM_ROUTE_CHAT=provider:model,provider:model re-routes chat
+    purpose: tuple(env.names(f"LLM_ROUTE_{purpose.upper()}", "offline:extractive")) for purpose in PURPOSES
+}
+LLM_BACKENDS = {
+    "offline": "memberintel.llm.backends.offline.Offline",
+    "scripted": "memberintel.llm.backends.scripted.Scripted",
+}
+# The variables any one of which lets a provider be called; without any it is skipped. Empty: needs none.
+LLM_KEYS: dict[str, tuple[str, ...]] = {"offline": (), "scripted": ()}
+LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to its last piece
     "chat": 300,
     "wrap_up": 60,
     "journal": 60,
@@ -162,6 +172,18 @@ LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last 
     "judge": 60,
     "embed": 10,
 }
+LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
+LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
+LLM_PATIENCE = {"tries": 3, "first_wait": 0.5, "longest_wait": 8.0}  # calls of one model; seconds
+LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
+    "chat": {"max_output_tokens": 8192},
+    "wrap_up": {"max_output_tokens": 2048},
+    "journal": {"max_output_tokens": 400, "temperature": 0.3},
+    "title": {"max_output_tokens": 64},
+}
+LLM_WINDOWS = {"offline:extractive": 200_000}  # input tokens, for models whose provider does not tell
+LLM_WINDOW_UNKNOWN = 100_000
+LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 
 # --- the advisor -----------------------------------------------------------------------------------------
 
