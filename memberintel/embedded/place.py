@@ -198,12 +198,18 @@ def _copied(programs: Programs, account: Account) -> Programs:
     folder = shared / version
     if not folder.exists():
         part = shared / f"part-{os.getpid()}"
-        shutil.copytree(programs.postgresql, part / "postgresql", symlinks=True)
+        package = programs.postgresql.parent
+        shutil.copytree(programs.postgresql, part / package.name / programs.postgresql.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")  # initdb looks for them beside its package
+        if libraries.exists():
+            shutil.copytree(libraries, part / libraries.name)
         shutil.copy2(programs.redis, part / "redis-server")
         with contextlib.suppress(OSError):  # another process was quicker
             part.rename(folder)
         shutil.rmtree(part, ignore_errors=True)
-    copy = Programs(folder / "postgresql", folder / "redis-server")
+    copy = Programs(
+        folder / programs.postgresql.parent.name / programs.postgresql.name, folder / "redis-server"
+    )
     if not copy.run_for(account):
         raise Misconfigured(
             f"PostgreSQL does not run as root, and user {account.uid} cannot run it from {folder} either. "
