@@ -66,6 +66,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memberintel.accounts.context.page",
             ],
         },
     }
@@ -256,6 +257,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not EMBEDDED
 SECURE_HSTS_SECONDS = 0 if EMBEDDED else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING: dict[str, Any] = {
