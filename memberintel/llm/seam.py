@@ -160,6 +160,4 @@ def _completion[T: BaseModel](call: Call, text: str, output: T | None) -> Comple
     finished = call.finished
     if finished is None:
         raise RuntimeError("a call that ended well has no Finished")
-    return Completion(
-        text, output, finished.usage, finished.model, finished.provider, finished.stop_reason
-    )
+    return Completion(text, output, finished.usage, finished.model, finished.provider, finished.stop_reason)

@@ -92,7 +92,9 @@ class Prompt:
 
     def estimate(self) -> int:
         """Tokens of the whole request, counted with `o200k_base`; what a provider counts is in the ledger."""
-        return sum(tokens.count(text) for text in self._texts()) + MESSAGE_OVERHEAD_TOKENS * len(self.messages)
+        return sum(tokens.count(text) for text in self._texts()) + MESSAGE_OVERHEAD_TOKENS * len(
+            self.messages
+        )
 
     def followed_by(self, *messages: Message) -> Prompt:
         """The same prompt with further messages at its end."""
