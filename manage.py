@@ -4,7 +4,7 @@
 import os
 import sys
 
-OWNER_COMMANDS = {"migrate", "makemigrations", "sqlmigrate", "showmigrations"}
+OWNER_COMMANDS = {"migrate", "makemigrations", "sqlmigrate", "showmigrations", "rotate_kek"}
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ app.conf.update(
     worker_hijack_root_logger=False,
     beat_schedule={
         "close-idle-sessions": {"task": "sessions.tasks.sweep", "schedule": crontab(minute="*/15")},
-        "close-left-sessions": {"task": "sessions.tasks.sweep_left", "schedule": 60.0},
+        "close-left-sessions": {"task": "sessions.tasks.sweep", "schedule": 60.0, "kwargs": {"idle": False}},
         "daily": {"task": "wrapups.tasks.daily_backfill", "schedule": crontab(hour="3", minute="10")},
     },
     timezone="UTC",

@@ -141,6 +141,8 @@ REDIS_URL = env.text("REDIS_URL", "")
 
 # --- vault -----------------------------------------------------------------------------------------------
 
+# Who supplies the key-encryption keys: a function giving Keks. A cloud KMS is one more such function.
+KEK_SOURCE = "memberintel.vault.kek.from_settings"
 KEK = env.text("MEMBERINTEL_KEK", " ").strip()
 KEK_FILE = env.text("MEMBERINTEL_KEK_FILE", " ").strip()
 KEK_OLD = env.text("MEMBERINTEL_KEK_OLD", " ").strip()
@@ -191,6 +193,8 @@ PROMPT_SECTIONS = [
     "brain.sections.bible",
     "wrapups.sections.recent",
 ]
+
+DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
 TURN_DEADLINES = {  # seconds
     "persist": 10,

@@ -37,7 +37,7 @@ TENANTLESS: dict[str, Grants] = {
     "account_emailaddress": Grants(WRITE, READ),
     "account_emailconfirmation": Grants(WRITE, READ),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
-    "vault.keks": Grants("SELECT, INSERT, UPDATE", ""),
+    "vault.keks": Grants("SELECT, INSERT", ""),
 }
 
 
