@@ -127,12 +127,25 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 
 # --- mail: written to files on one machine ---------------------------------------------------------------
 
-EMAIL_BACKEND = (
-    "django.core.mail.backends.filebased.EmailBackend"
-    if EMBEDDED
-    else "django.core.mail.backends.smtp.EmailBackend"
-)
-EMAIL_FILE_PATH = DATA_DIR / "mail"
+MAILERS: dict[str, Any] = {
+    "default": (
+        {
+            "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+            "OPTIONS": {"file_path": DATA_DIR / "mail"},
+        }
+        if EMBEDDED
+        else {
+            "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+            "OPTIONS": {
+                "host": env.text("SMTP_HOST", "localhost"),
+                "port": env.whole("SMTP_PORT", 587),
+                "username": env.text("SMTP_USER", " ").strip(),
+                "password": env.text("SMTP_PASSWORD", " ").strip(),
+                "use_tls": env.flag("SMTP_TLS", True),
+            },
+        }
+    )
+}
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
 
 # --- queue -----------------------------------------------------------------------------------------------
