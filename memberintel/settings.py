@@ -187,7 +187,11 @@ LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to 
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
 LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
-LLM_PATIENCE: dict[str, Any] = {"tries": 3, "first_wait": 0.5, "longest_wait": 8.0}  # calls of one model; seconds
+LLM_PATIENCE: dict[str, Any] = {
+    "tries": 3,
+    "first_wait": 0.5,
+    "longest_wait": 8.0,
+}  # calls of one model; seconds
 LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
     "chat": {"max_output_tokens": 8192},
     "wrap_up": {"max_output_tokens": 2048},

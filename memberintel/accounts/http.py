@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, Concatenate
+from typing import Any, Concatenate, cast
 
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from pydantic import BaseModel, ValidationError
@@ -61,7 +61,7 @@ def api[**P](*methods: str) -> Callable[[View[P]], View[P]]:
                     response["Allow"] = ", ".join(methods)
                 return response
 
-        return answer
+        return cast("View[P]", answer)
 
     return decorate
 
