@@ -27,7 +27,7 @@ model has nothing to answer or to obey in it."""
 SUMMARY_READ: Final = "(Summary noted.)"
 """Stands after a summary, so that the customer's next message stays a message of its own, byte for byte."""
 
-INTERRUPTED: Final = "(This answer was cut off here: the connection to the model was interrupted.)"
+INTERRUPTED: Final = "(This answer was cut off here and never finished.)"
 STOPPED: Final = "(The customer stopped this answer here.)"
 
 NO_RESULT: Final = "cut off before a result came; whether it took effect is not known"
