@@ -7,17 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
 import psycopg
 import pytest
 from django.conf import settings as django_settings
+from django.db import transaction
 from pytest_django import Settings
 
 from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.models import Tenant, User
 from memberintel.vault import kek, keyring
+from memberintel.vault.owner import Owner
 from tests.vault.notes import TABLE_SQL
 
 
@@ -33,6 +36,14 @@ def new_scope(tenant_id: object = None) -> Scope:
     tenant = Tenant.objects.get(id=tenant_id) if tenant_id else Tenant.objects.create(tier_id="pro")
     user = User.objects.create_user(f"{uuid4().hex}@example.com", tenant=tenant)
     return Scope(tenant.id, user.id)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """A transaction (inside another: a savepoint) that is rolled back at its end."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture
@@ -69,11 +80,13 @@ class KekRoom:
 
     base: str
     settings: Settings
+    used: set[str]
 
     def use(self, current: str, old: str = "") -> None:
         """Set the keys, as an operator sets variables and restarts."""
         self.settings.KEK, self.settings.KEK_OLD = current, old
         self.settings.KEK_FILE = self.settings.KEK_OLD_FILE = ""
+        self.used |= {key for key in (current, old) if key}
         keyring.cache.clear()
 
     def environment(self) -> dict[str, str]:
@@ -103,17 +116,27 @@ class KekRoom:
 def keks(settings: Settings, owner_login: psycopg.Connection) -> Iterator[KekRoom]:
     """Free choice of key-encryption keys; afterwards every data key is back under the run's own."""
     first = settings.KEK or _file(settings.KEK_FILE)
-    room = KekRoom(first, settings)
+    room = KekRoom(first, settings, set())
     room.use(first)
-    home = kek.configured().current.fingerprint
+    home = kek.configured().current
     yield room
+    _bring_home(owner_login, home, [kek.LocalKek(base64.b64decode(key)) for key in room.used])
+    owner_login.execute("DELETE FROM vault.keks WHERE fingerprint <> %s", [home.fingerprint])
     owner_login.execute("UPDATE vault.keks SET retired_at = NULL")
-    used = owner_login.execute("SELECT DISTINCT kek FROM vault.data_keys WHERE kek <> %s", [home]).fetchall()
-    if used:
-        room.use(first, old=str(settings.KEK) if settings.KEK != first else str(settings.KEK_OLD))
-        done = room.rotate()
-        assert done.returncode == 0, done.stderr
-    owner_login.execute("DELETE FROM vault.keks WHERE fingerprint <> %s", [home])
+
+
+def _bring_home(login: psycopg.Connection, home: kek.Kek, used: list[kek.LocalKek]) -> None:
+    for other in used:
+        rows = login.execute(
+            "SELECT id, kind, tenant_id, customer_id, wrapped FROM vault.data_keys WHERE kek = %s AND kek <> %s",
+            [other.fingerprint, home.fingerprint],
+        ).fetchall()
+        for id_, kind, tenant, customer, wrapped in rows:
+            owner = Owner(kind, tenant, customer)
+            login.execute(
+                "UPDATE vault.data_keys SET wrapped = %s, kek = %s WHERE id = %s",
+                [home.wrap(other.unwrap(wrapped, owner), owner), home.fingerprint, id_],
+            )
 
 
 def _file(path: str) -> str:

@@ -12,7 +12,7 @@ from memberintel.vault import keyring
 from memberintel.vault.destroy import destroy_customer_key, destroy_tenant_keys
 from memberintel.vault.errors import CannotOpen, KeyDestroyed
 from memberintel.vault.models import DataKey
-from tests.vault.conftest import new_scope
+from tests.vault.conftest import new_scope, undone
 from tests.vault.notes import Note
 
 
@@ -76,15 +76,10 @@ def test_it_needs_the_scope_of_the_owner() -> None:
         destroy_customer_key()
 
 
-class Undone(Exception):
-    pass
-
-
 def test_an_undone_destruction_leaves_the_key(anna: Scope) -> None:
     key = keyring.customer_key()
-    with pytest.raises(Undone), transaction.atomic():
+    with undone():
         destroy_customer_key()
-        raise Undone
     assert keyring.customer_key() == key
 
 

@@ -17,7 +17,7 @@ from memberintel.vault.errors import KeyUnavailable
 from memberintel.vault.keyring import KeyCache, OpenKey
 from memberintel.vault.models import DataKey
 from memberintel.vault.owner import Owner
-from tests.vault.conftest import new_scope
+from tests.vault.conftest import new_scope, undone
 
 
 def test_a_key_is_made_on_first_use_and_is_the_same_ever_after(anna: Scope) -> None:
@@ -77,7 +77,9 @@ def test_the_database_refuses_keys_without_a_scope() -> None:
         cursor.execute("SELECT kind FROM vault.data_keys")
 
 
-@pytest.mark.parametrize("change", ["UPDATE vault.data_keys SET wrapped = NULL", "DELETE FROM vault.data_keys"])
+@pytest.mark.parametrize(
+    "change", ["UPDATE vault.data_keys SET wrapped = NULL", "DELETE FROM vault.data_keys"]
+)
 def test_the_application_cannot_change_a_key(anna: Scope, change: str) -> None:
     keyring.customer_key()
     with connection.cursor() as cursor, pytest.raises(DatabaseError, match="permission denied"):
@@ -100,15 +102,10 @@ def test_many_first_users_at_once_get_one_key() -> None:
     assert len(set(keys)) == 1
 
 
-class Undone(Exception):
-    pass
-
-
 def test_a_key_whose_transaction_is_undone_is_forgotten(anna: Scope) -> None:
-    with pytest.raises(Undone), transaction.atomic():
+    with undone():
         vanished = keyring.customer_key()
         assert keyring.customer_key() == vanished
-        raise Undone
     assert keyring.customer_key() != vanished
     kept = keyring.customer_key()
     keyring.cache.clear()
@@ -117,9 +114,8 @@ def test_a_key_whose_transaction_is_undone_is_forgotten(anna: Scope) -> None:
 
 def test_a_key_made_in_an_undone_savepoint_is_forgotten(anna: Scope) -> None:
     with transaction.atomic():
-        with pytest.raises(Undone), transaction.atomic():
+        with undone():
             vanished = keyring.customer_key()
-            raise Undone
         kept = keyring.customer_key()
         assert kept != vanished
     keyring.cache.clear()
