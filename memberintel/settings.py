@@ -66,6 +66,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memberintel.accounts.context.page",
             ],
         },
     }
@@ -127,12 +128,25 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 
 # --- mail: written to files on one machine ---------------------------------------------------------------
 
-EMAIL_BACKEND = (
-    "django.core.mail.backends.filebased.EmailBackend"
-    if EMBEDDED
-    else "django.core.mail.backends.smtp.EmailBackend"
-)
-EMAIL_FILE_PATH = DATA_DIR / "mail"
+MAILERS: dict[str, Any] = {
+    "default": (
+        {
+            "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+            "OPTIONS": {"file_path": DATA_DIR / "mail"},
+        }
+        if EMBEDDED
+        else {
+            "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+            "OPTIONS": {
+                "host": env.text("SMTP_HOST", "localhost"),
+                "port": env.whole("SMTP_PORT", 587),
+                "username": env.text("SMTP_USER", " ").strip(),
+                "password": env.text("SMTP_PASSWORD", " ").strip(),
+                "use_tls": env.flag("SMTP_TLS", True),
+            },
+        }
+    )
+}
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
 
 # --- queue -----------------------------------------------------------------------------------------------
@@ -151,8 +165,16 @@ KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
 # --- models: "provider:model", tried from left to right --------------------------------------------------
 
 PURPOSES = ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
-LLM_ROUTES: dict[str, tuple[str, ...]] = dict.fromkeys(PURPOSES, ("offline:extractive",))
-LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last received
+LLM_ROUTES: dict[str, tuple[str, ...]] = {  # LLM_ROUTE_CHAT=provider:model,provider:model re-routes chat
+    purpose: tuple(env.names(f"LLM_ROUTE_{purpose.upper()}", "offline:extractive")) for purpose in PURPOSES
+}
+LLM_BACKENDS = {
+    "offline": "memberintel.llm.backends.offline.Offline",
+    "scripted": "memberintel.llm.backends.scripted.Scripted",
+}
+# The variables any one of which lets a provider be called; without any it is skipped. Empty: needs none.
+LLM_KEYS: dict[str, tuple[str, ...]] = {"offline": (), "scripted": ()}
+LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to its last piece
     "chat": 300,
     "wrap_up": 60,
     "journal": 60,
@@ -163,6 +185,22 @@ LLM_DEADLINES = {  # seconds for one call, from the first byte sent to the last 
     "judge": 60,
     "embed": 10,
 }
+LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
+LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
+LLM_PATIENCE: dict[str, Any] = {
+    "tries": 3,
+    "first_wait": 0.5,
+    "longest_wait": 8.0,
+}  # calls of one model; seconds
+LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
+    "chat": {"max_output_tokens": 8192},
+    "wrap_up": {"max_output_tokens": 2048},
+    "journal": {"max_output_tokens": 400, "temperature": 0.3},
+    "title": {"max_output_tokens": 64},
+}
+LLM_WINDOWS = {"offline:extractive": 200_000}  # input tokens, for models whose provider does not tell
+LLM_WINDOW_UNKNOWN = 100_000
+LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 
 # --- the advisor -----------------------------------------------------------------------------------------
 
@@ -173,6 +211,8 @@ PROMPT_SECTIONS = [
     "brain.sections.bible",
     "wrapups.sections.recent",
 ]
+
+DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
 TURN_DEADLINES = {  # seconds
     "persist": 10,
@@ -221,6 +261,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not EMBEDDED
 SECURE_HSTS_SECONDS = 0 if EMBEDDED else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING: dict[str, Any] = {

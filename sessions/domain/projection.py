@@ -17,30 +17,16 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
 
-from memberintel.llm.types import Message, Prompt, Tool, ToolCall, ToolResult
+from memberintel.llm.types import Message, Prompt, Tool
 from sessions.domain import events as kinds
 from sessions.domain import marks, turn_memory
-from sessions.domain.events import Event, ToolTraffic
+from sessions.domain.events import Event
 from sessions.domain.turns import Attempt, Turn, fold
 
 
 def provider_prompt(events: Sequence[Event], tools: Sequence[Tool] = ()) -> Prompt:
     """The request for the turn these events end in; `tools` in the order they are always offered in."""
     return Prompt(system_sections(events), tuple(llm_context(events)), tuple(tools))
-
-
-def with_round(prompt: Prompt, text: str, traffic: Sequence[ToolTraffic]) -> Prompt:
-    """The next request inside a turn: the former with the model's calls and, for each, exactly one result."""
-    calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in traffic)
-    results = tuple(_result(call) for call in traffic)
-    added = (Message("assistant", text, calls=calls), Message("user", "", results=results))
-    return Prompt(prompt.system, (*prompt.messages, *added), prompt.tools)
-
-
-def _result(call: ToolTraffic) -> ToolResult:
-    if call["result"] is None:
-        return ToolResult(call["id"], marks.NO_RESULT, error=True)
-    return ToolResult(call["id"], call["result"], call["error"])
 
 
 def llm_context(events: Sequence[Event]) -> list[Message]:
@@ -145,7 +131,7 @@ def _answer(turn: Turn) -> Message:
 
 
 def _cut_off(turn: Turn, latest: Attempt | None) -> str:
-    """What stands for an answer that never ended; tools of every attempt count: what they wrote is written."""
+    """What stands for an answer that never ended. Tools of every attempt count: their writes are done."""
     if latest is None:
         return marks.NO_ANSWER
     text = latest.text()

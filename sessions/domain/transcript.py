@@ -7,7 +7,7 @@ such. Templates choose by `item.kind`; `item.seq` is the place in the log that l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal
@@ -235,7 +235,7 @@ def _closed(event: Event) -> ClosedItem:
     return ClosedItem(event.seq, event.id, event.at, reason=reason, by=by)
 
 
-_MAKERS = {
+_MAKERS: Mapping[str, Callable[[Event], Item]] = {
     kinds.SESSION_OPENED: _opened,
     kinds.CONTEXT_FROZEN: _prompt,
     kinds.PROMPT_REFRESHED: _prompt,

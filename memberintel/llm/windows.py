@@ -1,0 +1,42 @@
+"""How many tokens a model takes: asked of the provider where it tells, else read from settings."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from django.conf import settings
+
+from memberintel.llm import routes
+from memberintel.llm.backends.registry import backend
+from memberintel.llm.errors import ModelError
+from memberintel.llm.routes import Route
+
+KEPT_SECONDS = 30.0
+ASKING_SECONDS = 5.0
+
+_told: dict[Route, tuple[float, int | None]] = {}
+
+
+async def window(purpose: str) -> int:
+    """Input tokens that fit whichever model of the purpose's chain answers: the smallest of their windows.
+
+    Unavailable when no model is set up.
+    """
+    return min([await _of(route) for route in routes.chain(purpose)])
+
+
+async def _of(route: Route) -> int:
+    asked_at, told = _told.get(route, (-KEPT_SECONDS, None))
+    if time.monotonic() - asked_at >= KEPT_SECONDS:
+        told = await _ask(route)
+        _told[route] = (time.monotonic(), told)
+    return told or settings.LLM_WINDOWS.get(str(route), settings.LLM_WINDOW_UNKNOWN)
+
+
+async def _ask(route: Route) -> int | None:
+    try:
+        async with asyncio.timeout(ASKING_SECONDS):
+            return await backend(route.provider).window(route.model)
+    except (ModelError, TimeoutError):
+        return None
