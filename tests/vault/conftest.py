@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -31,7 +31,7 @@ def _empty_cache() -> Iterator[None]:
     keyring.cache.clear()
 
 
-def new_scope(tenant_id: object = None) -> Scope:
+def new_scope(tenant_id: UUID | None = None) -> Scope:
     """A fresh customer, in a tenant of their own unless one is given."""
     tenant = Tenant.objects.get(id=tenant_id) if tenant_id else Tenant.objects.create(tier_id="pro")
     user = User.objects.create_user(f"{uuid4().hex}@example.com", tenant=tenant)

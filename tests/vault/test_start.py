@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import psycopg
 import pytest
@@ -32,6 +34,13 @@ def test_a_wrong_kek_is_refused_naming_both(keks: KekRoom) -> None:
     assert home in sentence
     assert configured().current.fingerprint in sentence
     assert "Set MEMBERINTEL_KEK_FILE" in sentence
+
+
+def test_a_login_without_a_way_to_the_keys_is_told_so(
+    login: Callable[[str], AbstractContextManager[None]],
+) -> None:
+    with login("support"), pytest.raises(Misconfigured, match=r"permission denied.*manage\.py migrate"):
+        start.verify_keks()
 
 
 def test_a_missing_kek_is_refused(keks: KekRoom) -> None:
