@@ -7,13 +7,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 
 from memberintel.embedded import broker, children, place, postgresql
-from memberintel.embedded.folder import LOGINS, DataFolder
+from memberintel.embedded.folder import LOGINS, DataFolder, lock
 from memberintel.env import Misconfigured
 
 NEEDED_LOGINS = ("WEB", "WORKER", "OWNER")
@@ -56,17 +56,20 @@ def superuser_url(data: Path, database: str = "postgres") -> str:
 def private_folder() -> Iterator[Path]:
     """A fresh data folder, removed at the end. Those that killed processes left behind are removed first."""
     parent = Path(tempfile.gettempdir())
-    for left in parent.glob("memberintel-private-*"):
-        if left.lstat().st_uid == os.geteuid() and (left / "lock").exists():
-            folder = DataFolder(left)
-            if folder.take():
-                place.remove(folder.path)
-                folder.free()
+    for mark in parent.glob("memberintel-private-*/private"):
+        with suppress(OSError):  # another user's, or someone else clears up too
+            if mark.lstat().st_uid == os.geteuid() and (held := lock(mark)) is not None:
+                place.remove(mark.parent.resolve())
+                os.close(held)
     data = Path(tempfile.mkdtemp(prefix="memberintel-private-", dir=parent)).resolve()
+    held = lock(data / "part")
+    (data / "part").rename(data / "private")  # locked before it has its name: never taken for left behind
     try:
         yield data
     finally:
         place.remove(data)
+        if held is not None:
+            os.close(held)
 
 
 def _given(env: Mapping[str, str]) -> dict[str, str]:
