@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
@@ -84,10 +83,9 @@ def test_a_private_folder_left_by_a_kill_goes_with_the_next_one(command: Start) 
         assert not left.exists()
 
 
-def test_a_port_in_use_is_told_plainly(data: Path, command: Start) -> None:
+def test_a_port_in_use_is_told_plainly(command: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         status, _, errors = command("run", PORT=str(port)).ended()
     assert status == 1
     assert errors == f"Port {port} is in use or not allowed. Set PORT to a free one: PORT=8001 make run.\n"
-    assert os.listdir(data) == ["private"]
