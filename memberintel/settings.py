@@ -66,6 +66,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memberintel.accounts.context.page",
             ],
         },
     }
@@ -186,7 +187,11 @@ LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to 
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
 LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
-LLM_PATIENCE: dict[str, Any] = {"tries": 3, "first_wait": 0.5, "longest_wait": 8.0}  # calls of one model; seconds
+LLM_PATIENCE: dict[str, Any] = {
+    "tries": 3,
+    "first_wait": 0.5,
+    "longest_wait": 8.0,
+}  # calls of one model; seconds
 LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
     "chat": {"max_output_tokens": 8192},
     "wrap_up": {"max_output_tokens": 2048},
@@ -256,6 +261,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not EMBEDDED
 SECURE_HSTS_SECONDS = 0 if EMBEDDED else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING: dict[str, Any] = {

@@ -17,3 +17,8 @@ urlpatterns = [
     path("", include("brain.urls")),
     path("", include("wrapups.urls")),
 ]
+
+handler400 = "memberintel.errors.bad_request"
+handler403 = "memberintel.errors.forbidden"
+handler404 = "memberintel.errors.not_found"
+handler500 = "memberintel.errors.server_error"

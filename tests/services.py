@@ -32,7 +32,9 @@ def start() -> None:
         return
     folder = Path(tempfile.mkdtemp(prefix="memberintel-test-"))
     _stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("DATABASE_URL", "REDIS"))}
+    clean = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DATABASE_URL", "REDIS"))
+    }
     os.environ.update(_stack.enter_context(services(folder, env=clean, fsync=False)))
     os.environ["MEMBERINTEL_TEST_DATA"] = str(folder)
     _migrate()
@@ -57,7 +59,9 @@ def copy_template(name: str) -> None:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} OWNER owner".encode())
         connection.execute(f"REVOKE ALL ON DATABASE {name} FROM PUBLIC".encode())
-        connection.execute(f"GRANT CONNECT ON DATABASE {name} TO owner, web, worker, support, backup".encode())
+        connection.execute(
+            f"GRANT CONNECT ON DATABASE {name} TO owner, web, worker, support, backup".encode()
+        )
 
 
 def urls_for(name: str, env: Mapping[str, str] | None = None) -> dict[str, str]:

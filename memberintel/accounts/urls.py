@@ -1,5 +1,10 @@
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from memberintel.accounts import views
+
+urlpatterns = [
+    path("", views.start, name="start"),
+    path("settings/", views.settings, name="settings"),
+]

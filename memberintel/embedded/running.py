@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -120,7 +121,10 @@ def _started(folder: DataFolder, given: dict[str, str], *, fsync: bool) -> Itera
     if "MEMBERINTEL_KEK" not in given:
         environment["MEMBERINTEL_KEK_FILE"] = str(folder.kek)
     with ExitStack() as stack:
+        if at:
+            stack.callback(shutil.rmtree, at.sockets, ignore_errors=True)
         if at and at.account and at.account.keeps:
+            folder.hand_over(*at.account.ids)
             stack.callback(folder.hand_over, *at.account.ids)
         if at and own_database:
             server = postgresql.start(at, kept.passwords["postgres"], fsync=fsync)

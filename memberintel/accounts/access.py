@@ -1,0 +1,113 @@
+"""Who may see a page, and for whom its work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from memberintel.accounts import queries
+from memberintel.accounts.problems import problem, wants_problem
+from memberintel.tenancy.context import NoScope, Scope, scope
+from memberintel.tenancy.models import Tenant, Tier, User
+
+type View = Callable[..., HttpResponseBase]
+type AsyncView = Callable[..., Awaitable[HttpResponseBase]]
+
+
+def signed_in[V: Callable[..., Any]](view: V) -> V:
+    """The view runs for the person who is signed in, in their scope and (if sync) their time zone.
+
+    Nobody signed in: to the sign-in page, or a 401 problem under /api/. Staff belong to no tenant and go to
+    the support desk, or get a 403. For an async view the scope does not reach into a streamed body: enter it
+    there again with `scope_of`.
+    """
+    if iscoroutinefunction(view):
+        return cast(V, _async(cast(AsyncView, view)))
+    return cast(V, _sync(cast(View, view)))
+
+
+def scope_of(user: User) -> Scope:
+    """The scope of a customer's own work; NoScope for staff, who belong to no tenant."""
+    if user.tenant_id is None:
+        raise NoScope("a member of staff has no content of their own")
+    return Scope(user.tenant_id, user.pk)
+
+
+def tier_of(request: HttpRequest) -> Tier:
+    """What the person's tenant has paid for."""
+    return cast(Tenant, cast(User, request.user).tenant).tier
+
+
+def tier_required(right: str, *, feature: str, explanation: str) -> Callable[[View], View]:
+    """The view is for tiers with `right` (a flag of Tier); others see a page that says so. Under `signed_in`."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            tier = tier_of(request)
+            if getattr(tier, right):
+                return view(request, *args, **kwargs)
+            if wants_problem(request):
+                return problem(403, f"{explanation} Your account is on {tier.name}.", type="tier")
+            context = {"feature": feature, "explanation": explanation, "tier": tier, "place": "wrap-ups"}
+            status = 200 if request.method in {"GET", "HEAD"} else 403
+            return render(request, "accounts/upgrade.html", context, status=status)
+
+        return guarded
+
+    return decorate
+
+
+def _sync(view: View) -> View:
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = request.user
+        if refusal := _refusal(request, user):
+            return refusal
+        with scope(scope_of(cast(User, user))), _local_time(request):
+            return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def _async(view: AsyncView) -> AsyncView:
+    @wraps(view)
+    async def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = await request.auser()
+        if refusal := _refusal(request, user):
+            return refusal
+        with scope(scope_of(cast(User, user))):
+            return await view(request, *args, **kwargs)
+
+    return guarded
+
+
+def _refusal(request: HttpRequest, user: Any) -> HttpResponseBase | None:
+    if not user.is_authenticated:
+        if wants_problem(request):
+            return problem(401, "Sign in first.", type="not-signed-in")
+        return redirect_to_login(request.get_full_path())
+    if user.tenant_id is None:
+        if wants_problem(request):
+            return problem(403, "This account belongs to no customer.", type="no-tenant")
+        return redirect("admin:index")
+    return None
+
+
+@contextmanager
+def _local_time(request: HttpRequest) -> Iterator[None]:
+    if wants_problem(request):
+        yield
+        return
+    person = queries.person()
+    request.person = person  # type: ignore[attr-defined]  # the menu greets by it
+    with timezone.override(person.zone):
+        yield

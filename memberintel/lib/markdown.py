@@ -1,0 +1,78 @@
+"""Markdown of answers as HTML that cannot run, load or restyle anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+SCHEMES = {"http", "https", "mailto"}
+HEADING_SHIFT = 2  # the page's own headings are h1 and h2
+
+
+def render(text: str) -> str:
+    """HTML for `text`: raw HTML is shown as text, pictures are not loaded, links go to the web or to mail."""
+    return str(_parser().render(text))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}, renderer_cls=Renderer)
+    parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
+    parser.validateLink = allowed  # type: ignore[method-assign]
+    return parser
+
+
+def allowed(address: str) -> bool:
+    """Whether a link may go there: an absolute address of a known scheme."""
+    try:
+        return urlsplit(address.strip()).scheme.lower() in SCHEMES
+    except ValueError:
+        return False
+
+
+class Renderer(RendererHTML):
+    """Headings below the page's own, links that leave nothing behind, tables without inline style."""
+
+    def heading_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """`# x` is an h3."""
+        return f"<{_lower(tokens[index].tag)}>"
+
+    def heading_close(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """Ends what `heading_open` began."""
+        return f"</{_lower(tokens[index].tag)}>\n"
+
+    def link_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """Opens elsewhere, and the other side learns nothing of where it came from."""
+        tokens[index].attrSet("rel", "nofollow noopener noreferrer")
+        tokens[index].attrSet("target", "_blank")
+        return self.renderToken(tokens, index, options, env)
+
+    def table_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """A wide table scrolls by itself, not the page."""
+        return '<div class="scroll-x" tabindex="0"><table>\n'
+
+    def table_close(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """Ends what `table_open` began."""
+        return "</table></div>\n"
+
+    def th_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """Alignment as a class: the page allows no inline style."""
+        return _cell(tokens[index])
+
+    td_open = th_open
+
+
+def _cell(token: Token) -> str:
+    side = {"text-align:left": "num-start", "text-align:center": "num-center", "text-align:right": "num-end"}
+    name = side.get(str(token.attrGet("style") or ""))
+    return f'<{token.tag} class="{name}">' if name else f"<{token.tag}>"
+
+
+def _lower(tag: str) -> str:
+    return f"h{min(6, int(tag[1]) + HEADING_SHIFT)}"
