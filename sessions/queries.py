@@ -76,7 +76,7 @@ def message_seq(session: UUID, turn: UUID) -> int:
 def transcript(session: Session) -> list[Item]:
     """Everything in the session's log as a person sees it."""
     running = running_turn(session)
-    return ui_transcript(log.load(session.id), running=running)
+    return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
 
 
 def transcript_lines(session: UUID) -> list[Line]:

@@ -30,14 +30,16 @@ class Person:
     scope: Any
 
 
-def make_person(*, tier: str, tenant: Any = None, owner: bool = True, name: str = "person") -> Person:
-    """A new customer, in a new tenant of that tier unless one is given."""
+def make_person(
+    *, tier: str, tenant: Any = None, owner: bool = True, name: str = "person", password: str | None = None
+) -> Person:
+    """A new customer, in a new tenant of that tier unless one is given; signs in with `password` if it has one."""
     from memberintel.tenancy.context import Scope
     from memberintel.tenancy.models import Tenant, User
 
     tenant = tenant or Tenant.objects.create(name=f"{name}'s site", tier_id=tier)
     email = f"{name}-{uuid4().hex[:12]}@example.com"
-    user = User.objects.create_user(email, "a good password", tenant=tenant, is_owner=owner)
+    user = User.objects.create_user(email, password, tenant=tenant, is_owner=owner)
     return Person(user, Scope(tenant.id, user.id))
 
 
