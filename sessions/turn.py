@@ -18,14 +18,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from pydantic import BaseModel
 
 from brain import prompt as frozen_prompt
 from brain.domain.prompt import SectionRequest
 from memberintel.lib import tokens
 from memberintel.llm import seam
 from memberintel.llm.errors import ModelError
-from memberintel.llm.types import Completion, Finished, Message, Prompt, ReasoningDelta, TextDelta
+from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, TextDelta
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
@@ -321,7 +320,7 @@ async def _short_title(job: Job, said: str) -> str:
     prompt = Prompt((TITLE_INSTRUCTIONS,), (Message("user", said[:2000]),))
     deadline = settings.TURN_DEADLINES["title"]
     try:
-        answer: Completion[BaseModel] = await asyncio.wait_for(
+        answer = await asyncio.wait_for(
             seam.complete("title", prompt, scope=job.scope, session=job.session, turn=job.turn.id), deadline
         )
     except (ModelError, TimeoutError):
