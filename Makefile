@@ -8,6 +8,10 @@ PACKAGES = manage.py memberintel brain sessions wrapups evals tests
 
 export UV_CACHE_DIR ?= $(CURDIR)/.tools/cache
 export UV_PYTHON_INSTALL_DIR ?= $(CURDIR)/.tools/python
+# The system's certificates, where it has any: they know the proxies of this network.
+export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt \
+	/etc/ssl/cert.pem),true,false)
+export PIP_ROOT_USER_ACTION ?= ignore
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
 .PHONY: help run test lint format smoke bench roles ready

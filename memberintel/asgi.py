@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import Awaitable, Callable, MutableMapping
+from types import FrameType
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
@@ -26,21 +30,48 @@ async def application(scope: MutableMapping[str, Any], receive: Receive, send: S
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
-    from asgiref.sync import sync_to_async
-
-    from memberintel.checks import verify_start
     from sessions import turn
 
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            try:
-                await sync_to_async(verify_start)()
-            except SystemExit as refusal:
-                await send({"type": "lifespan.startup.failed", "message": str(refusal)})
+            if refusal := await _start():
+                await send({"type": "lifespan.startup.failed", "message": refusal})
                 return
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await turn.drain()
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+
+async def _start() -> str:
+    """Make ready to serve; why not, in one sentence, or nothing."""
+    from memberintel.checks import verify_start
+    from sessions import live, turn
+
+    try:
+        await sync_to_async(verify_start)()
+    except SystemExit as refusal:
+        return str(refusal)
+    loop = asyncio.get_running_loop()
+    turn.serve_on(loop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        _also(number, lambda: loop.call_soon_threadsafe(live.leave))
+    return ""
+
+
+def _also(number: signal.Signals, first: Callable[[], object]) -> None:
+    """Do `first` when the signal comes, then what the server does.
+
+    The server waits for open streams before it tells us that it leaves, so the streams must hear of the
+    signal themselves.
+    """
+    server = signal.getsignal(number)
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        first()
+        if callable(server):
+            server(signum, frame)
+
+    signal.signal(number, handle)

@@ -11,7 +11,7 @@ from celery.signals import worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
-from django.conf import settings  # noqa: E402
+from django.conf import settings
 
 app = Celery("memberintel")
 app.conf.update(
@@ -42,7 +42,7 @@ app.conf.update(
 app.autodiscover_tasks()
 
 
-@worker_init.connect
+@worker_init.connect  # type: ignore[untyped-decorator]
 def refuse_unsafe_login(**kwargs: Any) -> None:
     """A worker starts only on a login that row-level security binds, and with the keys it needs."""
     from memberintel.checks import verify_start

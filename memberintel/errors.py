@@ -13,7 +13,6 @@ from psycopg_pool import PoolTimeout
 from memberintel.accounts.problems import problem, wants_problem
 from memberintel.vault.errors import CannotOpen
 
-
 NOT_FOUND = "There is nothing at this address, or it is not yours."
 
 

@@ -128,12 +128,25 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 
 # --- mail: written to files on one machine ---------------------------------------------------------------
 
-EMAIL_BACKEND = (
-    "django.core.mail.backends.filebased.EmailBackend"
-    if EMBEDDED
-    else "django.core.mail.backends.smtp.EmailBackend"
-)
-EMAIL_FILE_PATH = DATA_DIR / "mail"
+MAILERS: dict[str, Any] = {
+    "default": (
+        {
+            "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+            "OPTIONS": {"file_path": DATA_DIR / "mail"},
+        }
+        if EMBEDDED
+        else {
+            "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+            "OPTIONS": {
+                "host": env.text("SMTP_HOST", "localhost"),
+                "port": env.whole("SMTP_PORT", 587),
+                "username": env.text("SMTP_USER", " ").strip(),
+                "password": env.text("SMTP_PASSWORD", " ").strip(),
+                "use_tls": env.flag("SMTP_TLS", True),
+            },
+        }
+    )
+}
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
 
 # --- queue -----------------------------------------------------------------------------------------------
@@ -174,7 +187,11 @@ LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to 
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
 LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
-LLM_PATIENCE = {"tries": 3, "first_wait": 0.5, "longest_wait": 8.0}  # calls of one model; seconds
+LLM_PATIENCE: dict[str, Any] = {
+    "tries": 3,
+    "first_wait": 0.5,
+    "longest_wait": 8.0,
+}  # calls of one model; seconds
 LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
     "chat": {"max_output_tokens": 8192},
     "wrap_up": {"max_output_tokens": 2048},
@@ -223,7 +240,9 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = DATA_DIR / "staticfiles"
+if EMBEDDED:  # files come straight from their sources; WhiteNoise only wants the folder to be there
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 

@@ -1,5 +1,18 @@
+"""Addresses of sessions."""
+
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from sessions import api
+
+urlpatterns = [
+    path("api/v1/messages/", api.messages, name="api-messages"),
+    path("api/v1/sessions/", api.open_session, name="api-sessions"),
+    path("api/v1/sessions/<uuid:session>/end/", api.end, name="api-end"),
+    path("api/v1/sessions/<uuid:session>/leaving/", api.leaving, name="api-leaving"),
+    path("api/v1/sessions/<uuid:session>/turns/<uuid:turn_id>/stream/", api.stream, name="api-stream"),
+    path("api/v1/sessions/<uuid:session>/turns/<uuid:turn_id>/stop/", api.stop, name="api-stop"),
+    path("api/v1/sessions/<uuid:session>/turns/<uuid:turn_id>/retry/", api.retry, name="api-retry"),
+    path("api/v1/presence/", api.presence, name="api-presence"),
+]

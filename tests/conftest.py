@@ -1,31 +1,14 @@
-"""A real PostgreSQL with the real roles, a real Redis; every test makes its own tenants and nothing flushes.
-
-The services and one migrated template database are made once a run; each xdist worker has a copy of its own.
-"""
+"""A real PostgreSQL with the real roles, a real Redis; every test makes its own tenants and nothing flushes."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
-
-from tests import services
-
-# Before Django reads its settings: the variables of this worker's own database.
-os.environ.update(services.environment(os.environ.get("PYTEST_XDIST_WORKER", "main")))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stop_services() -> Iterator[None]:
-    yield
-    services.stop()
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +17,79 @@ def django_db_setup() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _database_allowed(django_db_blocker: pytest.FixtureRequest) -> Iterator[None]:
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+def _database_allowed(django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock():
         yield
+
+
+@dataclass(frozen=True)
+class Person:
+    """A signed-up customer and the scope of their work."""
+
+    user: Any
+    scope: Any
+
+
+def make_person(
+    *, tier: str, tenant: Any = None, owner: bool = True, name: str = "person", password: str | None = None
+) -> Person:
+    """A new customer, in a new tenant of that tier unless one is given; signs in with `password` if it has one."""
+    from memberintel.tenancy.context import Scope
+    from memberintel.tenancy.models import Tenant, User
+
+    tenant = tenant or Tenant.objects.create(name=f"{name}'s site", tier_id=tier)
+    email = f"{name}-{uuid4().hex[:12]}@example.com"
+    user = User.objects.create_user(email, password, tenant=tenant, is_owner=owner)
+    return Person(user, Scope(tenant.id, user.id))
+
+
+@pytest.fixture
+def alice() -> Person:
+    """Owner of a Pro tenant."""
+    return make_person(tier="pro", name="alice")
+
+
+@pytest.fixture
+def bob(alice: Person) -> Person:
+    """Alice's colleague: same tenant, other customer."""
+    return make_person(tier="pro", tenant=alice.user.tenant, owner=False, name="bob")
+
+
+@pytest.fixture
+def charlie() -> Person:
+    """Owner of a Free tenant, a stranger to both."""
+    return make_person(tier="free", name="charlie")
+
+
+@pytest.fixture
+def login() -> Callable[[str], AbstractContextManager[None]]:
+    """`with login("worker"):` makes the default connection log in as another role."""
+
+    @contextmanager
+    def switch(role: str) -> Iterator[None]:
+        from django.db import connections
+
+        connection = connections["default"]
+        before = connection.settings_dict
+        connection.close()
+        connection.settings_dict = {**before, **_credentials(role)}
+        try:
+            yield
+        finally:
+            connection.close()
+            connection.settings_dict = before
+
+    return switch
+
+
+def _credentials(role: str) -> dict[str, Any]:
+    from django.conf import settings
+
+    from memberintel import env
+
+    entry = env.database(f"DATABASE_URL_{role.upper()}")
+    return {
+        "USER": entry["USER"],
+        "PASSWORD": entry["PASSWORD"],
+        "TENANT_ROLE": settings.TENANT_ROLES.get(role),
+    }

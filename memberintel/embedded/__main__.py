@@ -16,7 +16,7 @@ def main() -> int:
     """Parse the command line and do it; the exit status."""
     options = _parser().parse_args()
     _read_dotenv(CHECKOUT / ".env")
-    data = env.path("MEMBERINTEL_DATA", CHECKOUT / ".data")
+    data = env.path("MEMBERINTEL_DATA", CHECKOUT / ".data").resolve()
     if options.do == "run":
         supervisor.run(data, env.whole("PORT", 8000))
         return 0

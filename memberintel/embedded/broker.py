@@ -27,7 +27,7 @@ def start(at: Place) -> subprocess.Popen[bytes]:
     log = at.folder / "redis.log"
     with children.fresh(log) as output:
         process = children.start(
-            [at.redis, *_options(at)],
+            [at.programs.redis, *_options(at)],
             env=place.environment(at),
             account=at.ids,
             output=output,

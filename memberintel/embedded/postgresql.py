@@ -50,7 +50,7 @@ def start(at: Place, password: str, *, fsync: bool) -> subprocess.Popen[bytes]:
     log = at.folder / "postgres.log"
     with children.fresh(log) as output:
         process = children.start(
-            [at.postgresql / "bin" / "postgres", "-D", at.cluster, *settings],
+            [at.programs.postgresql / "bin" / "postgres", "-D", at.cluster, *settings],
             env=place.environment(at),
             death=signal.SIGINT,
             account=at.ids,
@@ -130,7 +130,7 @@ def _initialise(at: Place, password: str, *, fsync: bool) -> None:
     at.give(word)
     locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     secure = ["--username=postgres", "--auth=scram-sha-256", f"--pwfile={word}"]
-    command = [str(at.postgresql / "bin" / "initdb"), "-D", str(part), *secure, *locale]
+    command = [str(at.programs.postgresql / "bin" / "initdb"), "-D", str(part), *secure, *locale]
     uid, gid = at.ids or (None, None)
     try:
         made = subprocess.run(

@@ -44,6 +44,13 @@ class Part:
     process: str
     endings: Sequence[children.Ending]
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What it needs beside the services."""
+        # Celery warns root of pickled messages; ours are JSON.
+        quiet = {"PYTHONWARNINGS": "ignore:You're running the worker"} if self.name == "worker" else {}
+        return {"MEMBERINTEL_PROCESS": self.process, **quiet}
+
 
 def parts(port: int, data: Path) -> tuple[Part, ...]:
     """The processes in the order they start; they stop in the same order, the web server first."""
@@ -63,57 +70,67 @@ def parts(port: int, data: Path) -> tuple[Part, ...]:
 
 def run(data: Path, port: int) -> None:
     """Serve until told to stop. Misconfigured with a plain sentence when something is missing or ends."""
-    with _stoppable():
-        try:
-            _refuse_taken(port)
+    try:
+        with _stoppable():
             os.umask(0o077)  # mail and other files in the data folder are nobody else's
             with services(data, join=False) as environment:
-                shared = os.environ | environment
-                _manage("migrate", "--no-input", "--verbosity", "0", env=shared | _as("owner"))
-                _manage("demo", env=shared | _as("web"))
-                with _kept(parts(port, data), shared) as running:
-                    _await_answer(running, port)
-                    _say(f"MemberIntel is at http://{HOST}:{port}/ (Ctrl-C stops it)")
-                    _watch(running)
-        except Stopped as stopped:
-            _say("Stopped.")
-            if stopped.number != signal.SIGINT:
-                sys.exit(128 + stopped.number)
+                _refuse_taken(port)  # after the folder: of two causes that one says more
+                _serve(data, port, os.environ | environment)
+    except Stopped as stopped:
+        _say("Stopped.")
+        if stopped.number != signal.SIGINT:
+            sys.exit(128 + stopped.number)
 
 
 def execute(data: Path, command: Sequence[str]) -> int:
     """Run a command while the services of a data folder are up; its exit status."""
-    with _stoppable():
-        try:
-            with services(data) as environment:
-                return _attend(command, os.environ | environment)
-        except Stopped as stopped:
-            return 128 + stopped.number
+    try:
+        with _stoppable(), services(data) as environment:
+            return _attend(command, os.environ | environment)
+    except Stopped as stopped:
+        return 128 + stopped.number
+
+
+def _serve(data: Path, port: int, env: Mapping[str, str]) -> None:
+    _manage("migrate", "--no-input", "--verbosity", "0", env={**env, "MEMBERINTEL_PROCESS": "owner"})
+    _manage("demo", env={**env, "MEMBERINTEL_PROCESS": "web"})
+    with _kept(parts(port, data), env) as running:
+        _await_answer(running, port)
+        _say(f"MemberIntel is at http://{HOST}:{port}/ (Ctrl-C stops it)")
+        while True:
+            _check_alive(running)
+            time.sleep(0.2)
 
 
 def _attend(command: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command in our own session, so that it has the terminal, and pass on what we are told."""
     try:
-        process = subprocess.Popen(list(command), env=dict(env))
-    except FileNotFoundError:
-        raise Misconfigured(f"There is no command {command[0]!r}.") from None
-    while True:
-        try:
-            status = process.wait()
-            return status if status >= 0 else 128 - status
-        except Stopped as stopped:
-            # A Ctrl-C at a terminal has reached the command too; it would take a second one for impatience.
-            if not (stopped.number == signal.SIGINT and sys.stdin.isatty()):
-                process.send_signal(stopped.number)
+        process = subprocess.Popen(
+            list(command), env=dict(env), preexec_fn=children.die_with_parent(signal.SIGTERM)
+        )
+    except OSError as error:
+        raise Misconfigured(f"{command[0]} cannot be run: {error.strerror}.") from None
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        # A Ctrl-C at a terminal has reached the command too; it would take a second one for impatience.
+        if not (number == signal.SIGINT and sys.stdin.isatty()):
+            process.send_signal(number)
+
+    for number in STOPPING:
+        if signal.getsignal(number) == _raise_stopped:
+            signal.signal(number, pass_on)
+    status = process.wait()
+    _ignore_signals()
+    return status if status >= 0 else 128 - status
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let each signal to stop raise Stopped, so that every `with` block on the way is left in order."""
-
-    def raise_stopped(number: int, frame: FrameType | None) -> None:
-        raise Stopped(number)
-
-    before = {number: signal.signal(number, raise_stopped) for number in STOPPING}
+    """Let the first signal to stop raise Stopped, so that every `with` block on the way is left in order."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    for number in STOPPING:
+        if number != signal.SIGHUP or before[number] != signal.SIG_IGN:  # nohup asked to be left alone
+            signal.signal(number, _raise_stopped)
     try:
         yield
     finally:
@@ -121,8 +138,14 @@ def _stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _as(process: str) -> dict[str, str]:
-    return {"MEMBERINTEL_PROCESS": process}
+def _raise_stopped(number: int, frame: FrameType | None) -> None:
+    _ignore_signals()  # every wait on the way out has an end; being asked twice must not cut it short
+    raise Stopped(number)
+
+
+def _ignore_signals() -> None:
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _say(sentence: str) -> None:
@@ -159,11 +182,10 @@ def _kept(wanted: Sequence[Part], env: Mapping[str, str]) -> Iterator[dict[str, 
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for part in wanted:
-            running[part.name] = children.start(part.command, env={**env, **_as(part.process)}, cwd=CHECKOUT)
+            running[part.name] = children.start(part.command, env={**env, **part.environment}, cwd=CHECKOUT)
         yield running
     finally:
-        for number in STOPPING:  # every wait below has an end; being asked twice must not cut it short
-            signal.signal(number, signal.SIG_IGN)
+        _ignore_signals()
         for part in wanted:
             if part.name in running:
                 children.stop(running[part.name], part.endings)
@@ -186,12 +208,6 @@ def _answers(port: int) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _watch(running: Mapping[str, subprocess.Popen[bytes]]) -> None:
-    while True:
-        _check_alive(running)
-        time.sleep(0.2)
 
 
 def _check_alive(running: Mapping[str, subprocess.Popen[bytes]]) -> None:

@@ -73,7 +73,7 @@ _CUES = {
 
 # A full stop ends a sentence unless it belongs to a short form, an initial or a numbered list.
 _END = regex.compile(
-    r"(?<!\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|nr|inc|ltd|co|e\.g|i\.e|z\.b|a\.m|p\.m|\p{Lu}|\d)\.)(?<=[.!?…][\"'”’»)\]]*)\s+"
+    r"(?<!\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|nr|inc|ltd|co|e\.g|i\.e|z\.b|a\.m|p\.m|(?-i:\p{Lu})|\d)\.)(?<=[.!?…][\"'”’»)\]]*)\s+"
     r"|(?<=[。！？])|\n+(?:\s*(?:[-*•]|\d{1,2}[.)])\s+)?",
     regex.IGNORECASE,
 )

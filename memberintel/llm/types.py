@@ -92,7 +92,9 @@ class Prompt:
 
     def estimate(self) -> int:
         """Tokens of the whole request, counted with `o200k_base`; what a provider counts is in the ledger."""
-        return sum(tokens.count(text) for text in self._texts()) + MESSAGE_OVERHEAD_TOKENS * len(self.messages)
+        return sum(tokens.count(text) for text in self._texts()) + MESSAGE_OVERHEAD_TOKENS * len(
+            self.messages
+        )
 
     def followed_by(self, *messages: Message) -> Prompt:
         """The same prompt with further messages at its end."""
@@ -177,10 +179,10 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Finished
 
 @dataclass(frozen=True, slots=True)
 class Completion[T]:
-    """A whole answer. `output` is there exactly when a type for it was asked for."""
+    """A whole answer; `output` is it as the shape that was asked for, None without one."""
 
     text: str = field(repr=False)
-    output: T | None = field(repr=False)
+    output: T = field(repr=False)
     usage: Usage
     model: str
     provider: str

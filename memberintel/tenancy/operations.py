@@ -95,7 +95,8 @@ class Protect(_Forward):
                 *(keys if model._meta.get_field("customer_id").null else []),
             ]
         if self.referenced:
-            keys.append(f"ALTER TABLE {table} ADD UNIQUE (tenant_id, id)")
+            owner = "tenant_id, customer_id" if self.private else "tenant_id"
+            keys.append(f"ALTER TABLE {table} ADD UNIQUE ({owner}, id)")
         return keys
 
     def _triggers(self, table: str) -> list[str]:
@@ -112,23 +113,24 @@ class Protect(_Forward):
 
 
 class TenantForeignKey(_Forward):
-    """A composite key (tenant_id, column) to another tenant table, which was protected with `referenced`.
+    """A composite key (tenant_id, customer_id, column) to a private table protected with `referenced`.
 
     Composite, because foreign-key checks bypass row-level security and would otherwise tell one tenant that
-    another's row exists.
+    another's row exists. With `private=False` between tables of the tenant: (tenant_id, column).
     """
 
-    def __init__(self, model: str, column: str, references: str) -> None:
-        self.model, self.column, self.references = model, column, references
+    def __init__(self, model: str, column: str, references: str, *, private: bool = True) -> None:
+        self.model, self.column, self.references, self.private = model, column, references, private
 
     def describe(self) -> str:
         return f"Tie {self.model}.{self.column} to {self.references} inside the tenant"
 
     def database_forwards(self, app_label: str, editor: Any, from_state: Any, to_state: Any) -> None:
         table = editor.quote_name(to_state.apps.get_model(app_label, self.model)._meta.db_table)
+        owner = "tenant_id, customer_id" if self.private else "tenant_id"
         editor.execute(
-            f"ALTER TABLE {table} ADD FOREIGN KEY (tenant_id, {self.column})"
-            f" REFERENCES {self.references} (tenant_id, id)"
+            f"ALTER TABLE {table} ADD FOREIGN KEY ({owner}, {self.column})"
+            f" REFERENCES {self.references} ({owner}, id)"
         )
 
 

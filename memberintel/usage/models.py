@@ -11,7 +11,8 @@ from memberintel.tenancy.context import current_scope
 from memberintel.tenancy.models import TenantModel
 
 
-def _customer_if_any() -> UUID | None:
+def customer_if_any() -> UUID | None:
+    """Customer of the scope in force, or None for work of the tenant as a whole. A field default."""
     return current_scope().customer_id
 
 
@@ -28,7 +29,7 @@ class LedgerEntry(TenantModel):
         CANCELLED = "cancelled"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    customer_id = models.UUIDField(default=_customer_if_any, null=True, editable=False)
+    customer_id = models.UUIDField(default=customer_if_any, null=True, editable=False)
     session = models.UUIDField(null=True)
     turn = models.UUIDField(null=True)
     purpose = models.CharField(max_length=20)

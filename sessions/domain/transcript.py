@@ -68,8 +68,8 @@ class AnswerItem(Place):
 
     `state`: `complete`, `stopped` (by the customer), `interrupted` (cut off; what was saved is here),
     `failed` (`error_code` and `error_text` say how), `running`. `may_retry` is true of the last turn's latest
-    attempt only. `seqs` are the events it is made of; () when the turn has written nothing yet, and then the
-    place is that of the question.
+    attempt only. `seqs` are the events it is made of; () when the attempt has written nothing, and then it
+    stands at the turn's newest event, after that one's own item.
     """
 
     kind: ClassVar[str] = "answer"
@@ -177,7 +177,7 @@ def ui_transcript(
         alive = running is not None and turn.id == running
         last = turn is turns[-1] and not closed
         items += _turn(turn, alive=alive, attempt=attempt if alive else None, last=last)
-    items.sort(key=lambda item: item.seq)  # stable: an answer that has written nothing follows its question
+    items.sort(key=lambda item: item.seq)  # stable: what has written nothing stands after its neighbour
     return items
 
 
@@ -282,7 +282,7 @@ def _going(turn: Turn, attempt: int | None) -> int:
 
 def _answer(turn: Turn, attempt: Attempt, *, running: bool, may_retry: bool) -> AnswerItem:
     written = attempt.events()
-    place = written[0] if written else turn.begun_by
+    place = written[0] if written else turn.newest
     state = _state(attempt, running=running)
     failure = attempt.failures[-1] if attempt.failures else None
     retryable = failure is None or bool(failure.payload.get("retryable"))

@@ -72,10 +72,13 @@ def _merged(calls: Iterable[ToolTraffic]) -> list[ToolTraffic]:
 
 @dataclass(slots=True)
 class Turn:
-    """A question (absent when an imported conversation has an answer to none) and its attempts."""
+    """A question (absent when an imported conversation has an answer to none) and its attempts.
+
+    `newest` is the last event that names the turn, of whatever kind.
+    """
 
     id: UUID | None
-    begun_by: Event
+    newest: Event
     question: Event | None = None
     recall: Event | None = None
     answer: Event | None = None
@@ -92,14 +95,17 @@ def fold(events: Sequence[Event]) -> list[Turn]:
     by_id: dict[UUID | None, Turn] = {}
     for event in events:
         kind = event.kind
-        if kind == kinds.RECALL:
-            _recall(by_id.get(event.turn), event)
-        elif kind in kinds.TURN_KINDS and kinds.known(event):
-            turn = by_id.get(event.turn)
+        turn = by_id.get(event.turn)
+        if kind in kinds.TURN_KINDS and kinds.known(event):
             if turn is None or _begins(turn, event):
-                turn = by_id[event.turn] = Turn(event.turn, begun_by=event)
+                turn = by_id[event.turn] = Turn(event.turn, newest=event)
                 turns.append(turn)
+            turn.newest = event
             _take(turn, event)
+        elif turn is not None and event.turn is not None:
+            turn.newest = event
+            if kind == kinds.RECALL:
+                _recall(turn, event)
     return turns
 
 
@@ -110,9 +116,9 @@ def _begins(turn: Turn, event: Event) -> bool:
     return event.kind == kinds.ASSISTANT_TURN and turn.answer is not None
 
 
-def _recall(turn: Turn | None, event: Event) -> None:
+def _recall(turn: Turn, event: Event) -> None:
     # The first one counts: a request with it may have gone out, and a retry must send the same bytes.
-    if turn is not None and turn.recall is None and kinds.known(event):
+    if turn.recall is None and kinds.known(event):
         turn.recall = event
 
 

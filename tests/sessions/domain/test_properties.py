@@ -88,7 +88,8 @@ def test_roles_alternate_from_the_customer_on_and_no_message_is_blank(log: Log) 
 @given(logs())
 def test_no_tool_call_or_result_of_an_earlier_turn_is_sent(log: Log) -> None:
     for message in llm_context(log.events):
-        assert message.calls == message.results == ()
+        assert not message.calls
+        assert not message.results
 
 
 @many

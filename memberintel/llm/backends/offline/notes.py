@@ -1,0 +1,149 @@
+"""Notes by extraction: wrap-ups, summaries, findings, titles, all in the conversation's own sentences."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from memberintel.lib.extract import Extract, Found, Line, extract
+from memberintel.llm.backends.offline import context, stems
+from memberintel.llm.errors import BadRequest
+from memberintel.llm.types import Prompt
+
+DEFAULT_WORDS = 400
+COMPACT_WORDS = 600
+FINDINGS = 3
+TITLE_WORDS = 8
+TITLE_CHARACTERS = 60
+
+_TRANSCRIPT = re.compile(r"^<transcript>[^\n]*\n(.*?)^</transcript>", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"^\[(\d+)\] (customer|advisor)(?: \d{1,2}:\d{2})?: (.*)$")
+_LIMIT = re.compile(r"^\s*word limit:\s*(\d+)\s*$", re.MULTILINE | re.IGNORECASE)
+_NUMBER = re.compile(r"\d")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the user's messages hold: the numbered lines of the transcript, and the words around it."""
+
+    lines: list[Line]
+    around: str
+
+
+def wrap_up(prompt: Prompt) -> str:
+    """The wrap-up of the transcript in the prompt, as JSON; within the newest `word limit: N` line, if any."""
+    asked = _asked(prompt)
+    limits = _LIMIT.findall(asked.around)
+    found = extract(asked.lines, max_words=int(limits[-1]) if limits else DEFAULT_WORDS)
+    return json.dumps(
+        {
+            "summary": found.summary,
+            "decisions": _items(found.decisions),
+            "open_items": _items(found.open_items),
+            "new_context": _items(found.new_context),
+            "next_session_note": found.next_session_note,
+            "resolved": [],
+        },
+        ensure_ascii=False,
+    )
+
+
+def compact(prompt: Prompt) -> str:
+    """A summary of the transcript in the prompt, or of its messages where there is no transcript."""
+    return _summary(extract(_lines(prompt), max_words=COMPACT_WORDS))
+
+
+def distill(prompt: Prompt, output: type[BaseModel] | None) -> str:
+    """The sentences that state figures, else the first ones: as lines, or as the list the shape asks for."""
+    said = [
+        text
+        for message in prompt.messages
+        if message.role == "user"
+        for text in stems.sentences(context.said(message.text) or message.text)
+    ]
+    said += [
+        text
+        for message in prompt.messages
+        for result in message.results
+        for text in stems.sentences(result.content)
+    ]
+    findings = ([text for text in said if _NUMBER.search(text)] or said)[:FINDINGS]
+    return "\n".join(findings) if output is None else _fitted(output, findings)
+
+
+def title(prompt: Prompt) -> str:
+    """The first words of the customer's first message."""
+    first = next((line.text for line in _lines(prompt) if line.role == "customer"), "")
+    words = " ".join(stems.sentences(first)[:1]).split()
+    kept = " ".join(words[:TITLE_WORDS])
+    if len(kept) > TITLE_CHARACTERS:
+        kept = kept[:TITLE_CHARACTERS].rsplit(" ", 1)[0]
+    return kept.rstrip(" .,;:!?")
+
+
+def _asked(prompt: Prompt) -> _Asked:
+    lines: list[Line] = []
+    around: list[str] = []
+    for message in prompt.messages:
+        if message.role == "user":
+            around.append(_TRANSCRIPT.sub("", message.text))
+            for block in _TRANSCRIPT.findall(message.text):
+                lines += _numbered(block)
+    return _Asked(lines, "\n".join(around))
+
+
+def _numbered(block: str) -> list[Line]:
+    found = (_LINE.match(line) for line in block.split("\n"))
+    return [
+        Line(int(line[1]), "customer" if line[2] == "customer" else "advisor", _text(line[3]))
+        for line in found
+        if line
+    ]
+
+
+def _text(rendered: str) -> str:
+    return html.unescape(rendered.replace(" / ", "\n"))
+
+
+def _lines(prompt: Prompt) -> list[Line]:
+    """The transcript's lines, else the prompt's messages as lines."""
+    if lines := _asked(prompt).lines:
+        return lines
+    return [
+        Line(number, "customer" if message.role == "user" else "advisor", context.said(message.text))
+        for number, message in enumerate(prompt.messages, start=1)
+    ]
+
+
+def _items(found: Sequence[Found]) -> list[dict[str, object]]:
+    return [{"text": item.text, "messages": list(item.messages)} for item in found]
+
+
+def _summary(found: Extract) -> str:
+    parts = [found.summary]
+    for head, items in (
+        ("Decisions:", found.decisions),
+        ("Open items:", found.open_items),
+        ("Facts:", found.new_context),
+    ):
+        if items:
+            parts.append("\n".join([head, *(f"- {item.text}" for item in items)]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _fitted(output: type[BaseModel], findings: list[str]) -> str:
+    """JSON with the findings in the shape's one list of strings; BadRequest for any other shape."""
+    lists = [
+        name
+        for name, field in output.model_fields.items()
+        if field.annotation in (list[str], tuple[str, ...])
+    ]
+    required = [name for name, field in output.model_fields.items() if field.is_required()]
+    if len(lists) == 1 and set(required) <= set(lists):
+        return json.dumps({lists[0]: findings}, ensure_ascii=False)
+    raise BadRequest(reason="shape not served offline")

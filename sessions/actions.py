@@ -1,0 +1,283 @@
+"""What a customer may cause in a session: say, retry, open, end, leave. Short transactions, in the scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from memberintel.lib import clock, tokens
+from memberintel.lib.ids import uuid7
+from memberintel.lib.text import clean
+from memberintel.llm import windows
+from sessions import closing, lease, log, queries
+from sessions.domain import events as kinds
+from sessions.domain import routing, title
+from sessions.lease import OWNER
+from sessions.log import KeyTaken, Lease, SessionClosed, Turn, TurnRunning
+from sessions.models import CloseReason, Session
+
+RACES = 5
+SMALLEST_WINDOW = 8_000  # tokens; no model in use reads less, so shorter messages need not ask
+
+
+class Refusal(Exception):
+    """What was asked for is not done; nothing was written. The text is for a person."""
+
+    status = 400
+    code = "refused"
+
+    def __init__(self, text: str, **extra: str) -> None:
+        self.text, self.extra = text, extra
+        super().__init__(self.code)
+
+
+class EmptyMessage(Refusal):
+    """Nothing to send."""
+
+    code = "empty_message"
+
+
+class TooLong(Refusal):
+    """Longer than a message may be, or than the model can read at once."""
+
+    status = 413
+    code = "message_too_long"
+
+
+class NotFound(Refusal):
+    """No such session for this customer."""
+
+    status = 404
+    code = "not_found"
+
+
+class Conflict(Refusal):
+    """The state of the session is against it."""
+
+    status = 409
+    code = "conflict"
+
+    def __init__(self, code: str, text: str, **extra: str) -> None:
+        super().__init__(text, **extra)
+        self.code = code
+
+
+class KeyReused(Refusal):
+    """The same client key with another text."""
+
+    status = 422
+    code = "client_key_reused"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Where a message went. `turn` has its lease and must be started, unless the message is `repeated`."""
+
+    session: UUID
+    turn: Turn
+    seq: int
+    opened: bool = False
+    moved: bool = False
+    repeated: bool = False
+
+
+def say(
+    *,
+    text: str,
+    client_key: str,
+    session: UUID | None = None,
+    close_previous: bool = False,
+    now: datetime | None = None,
+) -> Said:
+    """Make the customer's message durable in the session it belongs to, and take the lease of its turn.
+
+    Without `session` it goes to the open one. The same key and text again is the same event. Raises a
+    Refusal, or TurnRunning while another answer is being given.
+    """
+    text = _checked(text)
+    for _ in range(RACES):
+        if (known := _said_before(client_key, text)) is not None:
+            return known
+        try:
+            with transaction.atomic():
+                return _say(text, client_key, session, close_previous, now or clock.now())
+        except (SessionClosed, KeyTaken, IntegrityError):
+            continue  # another tab, or the sweep, was a moment faster: look again
+    raise Conflict(
+        "busy", "Too much is happening in this conversation at once. Please send your message again."
+    )
+
+
+def _checked(text: str) -> str:
+    text = clean(text)
+    if not text.strip():
+        raise EmptyMessage("There is nothing in this message. Write something first.")
+    limit = settings.MESSAGE_LIMIT_CHARACTERS
+    if len(text) > limit:
+        raise TooLong(
+            f"This message has {len(text):,} characters; the limit is {limit:,}. Please shorten it."
+        )
+    return text
+
+
+def _count(text: str) -> int:
+    count = tokens.count(text)
+    if count > SMALLEST_WINDOW and count > (window := async_to_sync(windows.window)("chat")):
+        raise TooLong(
+            f"This message has about {count:,} tokens, more than the advisor can read at once ({window:,})."
+        )
+    return count
+
+
+def _said_before(client_key: str, text: str) -> Said | None:
+    found = log.by_client_key(client_key)
+    if found is None:
+        return None
+    session, event = found
+    if kinds.text_of(event) != text:
+        raise KeyReused("This message was sent before with another text. Reload the page and send it again.")
+    return Said(session, Turn(event.turn or event.id, 1, OWNER), event.seq, repeated=True)
+
+
+def _say(text: str, client_key: str, target: UUID | None, close_previous: bool, now: datetime) -> Said:
+    count = _count(text)
+    route = routing.route_message(
+        _target(target),
+        open_session=_open(),
+        now=now,
+        idle_seconds=settings.IDLE_SECONDS,
+        close_previous=close_previous,
+    )
+    session, opened = _follow(route, now)
+    turn = Turn(uuid7(), 1, OWNER)
+    draft = kinds.user_message(text=text, tokens=count)
+    seq = log.append(session, draft, turn=turn, lease=Lease.TAKE, client_key=client_key, at=now)
+    if opened:
+        _entitle(session, text)
+    return Said(session, turn, seq, opened=opened, moved=isinstance(route, routing.GoToOpen))
+
+
+def _entitle(session: UUID, text: str) -> None:
+    """The first words stand in until the advisor has found a title."""
+    row = Session.objects.get(id=session)
+    row.title = title.from_first_words(text)
+    row.save(update_fields=["title"])
+
+
+def _open() -> routing.Open | None:
+    row = queries.open_session()
+    return routing.Open(row.id, row.ended_at) if row else None
+
+
+def _target(session: UUID | None) -> routing.Target | None:
+    if session is None:
+        return None
+    row = queries.get_session(session)
+    if row is None:
+        raise NotFound("There is no such conversation.")
+    if row.archived_at is not None:
+        return routing.Target(row.id, "archived")
+    return routing.Target(row.id, "open" if row.is_open and not row.imported else "closed")
+
+
+def _follow(route: routing.Route, now: datetime) -> tuple[UUID, bool]:
+    """(session, whether it was opened just now)."""
+    match route:
+        case routing.Append(session) | routing.GoToOpen(session):
+            return session, False
+        case routing.CloseAndSucceed(close, reason, continues):
+            if not closing.close(close, reason=CloseReason(reason), by="customer", now=now):
+                _explain_not_closed(close)
+            return _begin(continues, now), True
+        case routing.OpenSuccessor(continues):
+            return _begin(continues, now), True
+        case routing.Conflict(code, text, session):
+            raise Conflict(code, text, **({"session": str(session)} if session else {}))
+
+
+def _explain_not_closed(session: UUID) -> None:
+    row = Session.objects.get(id=session)
+    if row.is_open:
+        raise TurnRunning(row.turn_id)
+    raise SessionClosed("somebody else closed it")
+
+
+def _begin(continues: UUID | None, now: datetime, *, off_record: bool = False) -> UUID:
+    row = Session(
+        started_at=now, ended_at=now, last_activity_at=now, continues=continues, off_record=off_record
+    )
+    row.save(force_insert=True)
+    log.append(row.id, kinds.session_opened(off_record=off_record, continues=continues), at=now)
+    return row.id
+
+
+# --- beside messages -------------------------------------------------------------------------------------
+
+
+def open_session(
+    *, close_previous: bool = False, off_record: bool = False, now: datetime | None = None
+) -> UUID:
+    """Open a session by hand; the id. Conflict names the open one unless `close_previous`."""
+    now = now or clock.now()
+    for _ in range(RACES):
+        route = routing.route_opening(
+            open_session=_open(), now=now, idle_seconds=settings.IDLE_SECONDS, close_previous=close_previous
+        )
+        try:
+            with transaction.atomic():
+                if isinstance(route, routing.CloseAndSucceed):
+                    closing.close(route.close, reason=CloseReason(route.reason), by="customer", now=now)
+                elif isinstance(route, routing.Conflict):
+                    raise Conflict(route.code, route.text, session=str(route.session))
+                return _begin(None, now, off_record=off_record)
+        except IntegrityError:
+            continue
+    raise Conflict("busy", "Another page opened a conversation at the same moment. Please try again.")
+
+
+def retry(*, session: UUID, turn: UUID, attempt: int) -> tuple[Turn, bool]:
+    """Another attempt at the session's last turn, after attempt number `attempt`.
+
+    The attempt that runs or ran after it, and whether this call began it: a second click does nothing.
+    Raises NotFound, Conflict, TurnRunning.
+    """
+    row = queries.get_session(session)
+    if row is None or row.turn_id != turn:
+        raise NotFound("There is no such answer to try again.")
+    if not row.is_open:
+        raise Conflict(
+            "session_closed", "This conversation is closed. Send your message again to continue it."
+        )
+    if row.turn_attempt > attempt:
+        return Turn(turn, row.turn_attempt, row.turn_owner), False
+    if log.answered(session, turn):
+        raise Conflict("answered", "This message has its answer. Reload the page to see it.")
+    following = Turn(turn, attempt + 1, OWNER)
+    if lease.take_again(session, following):
+        return following, True
+    row.refresh_from_db()
+    if row.turn_attempt > attempt:
+        return Turn(turn, row.turn_attempt, row.turn_owner), False
+    raise TurnRunning(row.turn_id)
+
+
+def end(*, session: UUID, now: datetime | None = None) -> bool:
+    """End the session; False when it was closed already. NotFound when it is not the customer's."""
+    if queries.get_session(session) is None:
+        raise NotFound("There is no such conversation.")
+    return closing.close(session, reason=CloseReason.ENDED, by="customer", now=now or clock.now())
+
+
+def leave(*, session: UUID, now: datetime | None = None) -> None:
+    """A page said goodbye: the session closes when nobody comes back within the grace."""
+    Session.objects.filter(id=session, closed_at=None, leaving_at=None).update(leaving_at=now or clock.now())
+
+
+def stay() -> None:
+    """A page of the product is shown: nobody has left."""
+    Session.objects.filter(closed_at=None, leaving_at__isnull=False).update(leaving_at=None)

@@ -1,0 +1,144 @@
+"""Following a turn, wherever it runs: from this process's memory, else from what is saved in the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from memberintel.lib import sse
+from memberintel.tenancy.context import Scope
+from memberintel.tenancy.unit import unit
+from sessions import live, log, queries
+from sessions.domain import events as kinds
+from sessions.domain.turns import Turn, fold
+
+COMMENT_SECONDS: Final = 15.0
+POLL_SECONDS: Final = 1.0
+
+INTERRUPTED: Final = {
+    "code": "interrupted",
+    "message": "This answer was interrupted. What was written so far is kept; you can ask again.",
+    "retryable": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The turn to follow: `since` is the number of its message in the log."""
+
+    session: UUID
+    turn: UUID
+    attempt: int
+    since: int
+
+
+async def stream(scope: Scope, place: Place, last_id: str) -> AsyncIterator[bytes]:
+    """The turn as server-sent events, resumed after `last_id` ("" from the start).
+
+    Ends with `done` or `error`, or with `reconnect` when this process leaves. A comment keeps the connection
+    open while nothing is said.
+    """
+    source = _from_memory(place, last_id) or _from_log(scope, place)
+    upcoming = asyncio.create_task(anext(source, None))
+    leaving = asyncio.create_task(live.until_leaving())
+    try:
+        while True:
+            done, _ = await asyncio.wait(
+                {upcoming, leaving}, timeout=COMMENT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if upcoming in done:
+                event = upcoming.result()
+                if event is None:
+                    return
+                yield event
+                upcoming = asyncio.create_task(anext(source, None))
+            elif leaving in done:
+                yield sse.encode("reconnect", {"after_ms": 1000})
+                return
+            else:
+                yield sse.comment()
+    finally:
+        upcoming.cancel()
+        leaving.cancel()
+        await asyncio.gather(upcoming, leaving, return_exceptions=True)
+
+
+def _from_memory(place: Place, last_id: str) -> AsyncIterator[bytes] | None:
+    feed = live.feed_of(place.turn, place.attempt)
+    return None if feed is None else _encoded(feed, _number(place, last_id))
+
+
+def _number(place: Place, last_id: str) -> int:
+    """The number in an id of this attempt's feed; 0 for ids of anything else."""
+    attempt, _, number = last_id.partition("-")
+    return int(number) if attempt == str(place.attempt) and number.isdecimal() else 0
+
+
+async def _encoded(feed: live.Feed, after: int) -> AsyncIterator[bytes]:
+    async for said in feed.follow(after):
+        yield sse.encode(said.name, said.data, f"{feed.attempt}-{said.number}")
+
+
+# --- a turn that runs elsewhere, or ran before this process started --------------------------------------
+
+
+async def _from_log(scope: Scope, place: Place) -> AsyncIterator[bytes]:
+    """Whatever is saved so far as one `turn` event, which replaces what the reader has, then the growth."""
+    shown: tuple[str, str] | None = None
+    while True:
+        found = await unit(scope, _look, place)
+        text, reasoning = found.text, found.reasoning
+        if shown is None or not text.startswith(shown[0]) or not reasoning.startswith(shown[1]):
+            yield sse.encode("turn", {**_names(place), "text": text, "reasoning": reasoning})
+        else:
+            for name, now, before in (("reasoning", reasoning, shown[1]), ("text", text, shown[0])):
+                if now != before:
+                    yield sse.encode(name, {"text": now[len(before) :]})
+        shown = (text, reasoning)
+        if found.end is not None:
+            yield sse.encode(*found.end)
+            return
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _names(place: Place) -> dict[str, Any]:
+    return {"session": str(place.session), "turn": str(place.turn), "attempt": place.attempt}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    text: str
+    reasoning: str
+    end: tuple[str, dict[str, Any]] | None
+
+
+def _look(place: Place) -> _Seen:
+    session = queries.get_session(place.session)
+    running = session is not None and queries.running_turn(session) == place.turn
+    turns = fold(log.load(place.session, after=place.since - 1))
+    turn = next((found for found in turns if found.id == place.turn), None)
+    if turn is None:
+        return _Seen("", "", None if running else ("error", INTERRUPTED))
+    return _seen(turn, place.attempt, running)
+
+
+def _seen(turn: Turn, number: int, running: bool) -> _Seen:
+    attempt = turn.attempts.get(number)
+    text = attempt.text() if attempt else ""
+    reasoning = attempt.reasoning() if attempt else ""
+    if attempt and (attempt.answer or attempt.failures):
+        return _Seen(text, reasoning, _ending(attempt.answer or attempt.failures[-1]))
+    return _Seen(text, reasoning, None if running else ("error", INTERRUPTED))
+
+
+def _ending(event: kinds.Event) -> tuple[str, dict[str, Any]]:
+    if event.kind == kinds.ASSISTANT_TURN:
+        return "done", {"outcome": event.payload.get("outcome", "complete")}
+    return "error", {
+        "code": event.payload.get("code", "internal"),
+        "message": kinds.text_of(event, "message"),
+        "retryable": bool(event.payload.get("retryable")),
+    }

@@ -1,0 +1,127 @@
+"""A session and its events. Events are written by `sessions.log` alone and never change."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from memberintel.lib import clock
+from memberintel.lib.ids import uuid7
+from memberintel.tenancy.models import PrivateModel
+from memberintel.vault.fields import SealedText
+
+
+class CloseReason(models.TextChoices):
+    """Why a session ended."""
+
+    ENDED = "ended", "ended by the customer"
+    STREAM_CLOSED = "stream_closed", "the page was left"
+    IDLE = "idle", "silence"
+    ERASED = "erased", "erased"
+
+
+class Session(PrivateModel):
+    """One conversation, open until it closes, then read-only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    title = SealedText(owner="customer", null=True)
+    # First and last user message; until there is one, the time of opening. Silence is measured by `ended_at`.
+    started_at = models.DateTimeField(default=clock.now)
+    ended_at = models.DateTimeField(default=clock.now)
+    last_activity_at = models.DateTimeField(default=clock.now)
+    leaving_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+    close_reason = models.CharField(max_length=20, choices=CloseReason, null=True)
+    archived_at = models.DateTimeField(null=True)
+    last_seq = models.BigIntegerField(default=0)
+    continues = models.UUIDField(null=True)
+    off_record = models.BooleanField(default=False)
+    imported = models.BooleanField(default=False)
+    user_messages = models.PositiveIntegerField(default=0)
+    substantive = models.BooleanField(default=False)
+    # The lease of the turn that runs now or ran last: at most one process may append for it.
+    turn_id = models.UUIDField(null=True)
+    turn_attempt = models.PositiveIntegerField(default=0)
+    turn_owner = models.CharField(max_length=80, default="")
+    turn_lease_until = models.DateTimeField(null=True)
+    turn_stop = models.BooleanField(default=False)
+
+    class Meta:
+        db_table = "sessions"
+        base_manager_name = "objects"
+        constraints: ClassVar = [
+            # An import brings whole finished conversations and does not disturb the one that is open.
+            models.UniqueConstraint(
+                fields=["tenant_id", "customer_id"],
+                condition=Q(closed_at=None, imported=False),
+                name="sessions_one_open",
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_at=None, close_reason=None)
+                | Q(closed_at__isnull=False, close_reason__isnull=False),
+                name="sessions_closed_with_reason",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                "tenant_id",
+                "customer_id",
+                F("last_activity_at").desc(),
+                F("id").desc(),
+                name="sessions_list",
+            ),
+            models.Index("ended_at", condition=Q(closed_at=None), name="sessions_idle"),
+            models.Index(
+                "leaving_at", condition=Q(closed_at=None, leaving_at__isnull=False), name="sessions_leaving"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"session {self.id}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still takes messages."""
+        return self.closed_at is None
+
+
+class SessionEvent(PrivateModel):
+    """One immutable row of a session's log, addressed by (session, seq)."""
+
+    pk = models.CompositePrimaryKey("session_id", "seq")
+    session_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    id = models.UUIDField()
+    kind = models.CharField(max_length=40)
+    turn = models.UUIDField(null=True)
+    attempt = models.PositiveIntegerField(default=0)
+    client_key = models.CharField(max_length=100, null=True)
+    payload = models.JSONField()
+    sealed = models.BinaryField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "session_events"
+        base_manager_name = "objects"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "customer_id", "client_key"],
+                condition=Q(client_key__isnull=False),
+                name="session_events_client_key",
+            ),
+        ]
+        indexes: ClassVar = [
+            # Finds where the live part of a log begins without walking it.
+            models.Index(
+                "tenant_id",
+                "session_id",
+                F("seq").desc(),
+                condition=Q(kind__in=["compaction_applied", "context_frozen", "prompt_refreshed"]),
+                name="session_events_marks",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"event {self.session_id}/{self.seq}"

@@ -1,0 +1,101 @@
+"""Reading sessions, in the current scope. A session of another customer does not exist here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.db.models import Q
+
+from memberintel.lib import clock
+from sessions import log
+from sessions.domain.transcript import AnswerItem, Item, MessageItem, ui_transcript
+from sessions.models import Session, SessionEvent
+
+PAGE = 30
+
+
+class HalfACursor(ValueError):
+    """`before` and `before_id` go together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message or an answer as a wrap-up reads it: numbered from 1 in the order of the log."""
+
+    number: int
+    role: Literal["customer", "advisor"]
+    at: datetime
+    text: str
+
+
+def get_session(session: UUID) -> Session | None:
+    """The session, or None."""
+    return Session.objects.filter(id=session).first()
+
+
+def open_session() -> Session | None:
+    """The customer's open session, if there is one."""
+    return Session.objects.filter(closed_at=None, imported=False).first()
+
+
+def list_sessions(
+    *, before: datetime | None = None, before_id: UUID | None = None, limit: int = PAGE
+) -> list[Session]:
+    """Sessions by last activity, newest first, at most `limit`; the cursor is the last one of the page before.
+
+    Raises HalfACursor when only one half of the cursor is given.
+    """
+    if (before is None) != (before_id is None):
+        raise HalfACursor("give both `before` and `before_id`, or neither")
+    rows = Session.objects.filter(archived_at=None).order_by("-last_activity_at", "-id")
+    if before is not None:
+        rows = rows.filter(Q(last_activity_at__lt=before) | Q(last_activity_at=before, id__lt=before_id))
+    return list(rows[:limit])
+
+
+def running_turn(session: Session) -> UUID | None:
+    """The turn that runs in the session at this moment, wherever it runs."""
+    until = session.turn_lease_until
+    return session.turn_id if until is not None and until > clock.now() else None
+
+
+def session_of_turn(turn: UUID) -> UUID | None:
+    """The session whose newest turn this is."""
+    return Session.objects.filter(turn_id=turn, closed_at=None).values_list("id", flat=True).first()
+
+
+def message_seq(session: UUID, turn: UUID) -> int:
+    """The number of the turn's message in the log; 1 when it has none."""
+    found = SessionEvent.objects.filter(session_id=session, turn=turn).order_by("seq")
+    return found.values_list("seq", flat=True).first() or 1
+
+
+def transcript(session: Session) -> list[Item]:
+    """Everything in the session's log as a person sees it."""
+    running = running_turn(session)
+    return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
+
+
+def transcript_lines(session: UUID) -> list[Line]:
+    """The session's messages and answers from its raw log: no tools, no reasoning, no injected context.
+
+    Of several attempts at an answer the last one stands, cut off or not, with what the customer saw of it.
+    CannotOpen without the key.
+    """
+    items = ui_transcript(log.load(session), running=None)
+    final = {item.turn or item.id: item for item in items if isinstance(item, AnswerItem)}
+    lines: list[Line] = []
+    for item in items:
+        if isinstance(item, MessageItem):
+            _add(lines, "customer", item)
+        elif isinstance(item, AnswerItem) and final[item.turn or item.id] is item:
+            _add(lines, "advisor", item)
+    return lines
+
+
+def _add(lines: list[Line], role: Literal["customer", "advisor"], item: MessageItem | AnswerItem) -> None:
+    if item.readable and item.text.strip():
+        lines.append(Line(len(lines) + 1, role, item.at, item.text))

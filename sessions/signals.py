@@ -1,0 +1,8 @@
+"""What other apps may hear of a session. Sent inside the transaction that makes it true."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+# Arguments: `session` (the row as it is after closing) and `now` (when it closed).
+session_closed = Signal()

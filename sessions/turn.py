@@ -1,0 +1,390 @@
+"""One turn: from a durable message to a durable answer. It belongs to the server, not to a connection.
+
+A turn is an asyncio task that touches the database only in short units. Every two seconds it renews its
+lease and saves what has come since; a process that lost the lease can write nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from traceback import format_tb
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from brain import prompt as frozen_prompt
+from brain.domain.prompt import SectionRequest
+from memberintel.lib import tokens
+from memberintel.llm import seam
+from memberintel.llm.errors import ModelError
+from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, TextDelta
+from memberintel.tenancy.context import Scope
+from memberintel.tenancy.unit import unit
+from memberintel.vault.errors import CannotOpen
+from sessions import lease, live, log
+from sessions.domain import events as kinds
+from sessions.domain import projection, title
+from sessions.domain.events import Draft, Event
+from sessions.log import Lease, LeaseLost, Turn
+from sessions.models import Session
+
+logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS: Final = 30.0
+NO_TOOLS_DIGEST: Final = Prompt((), ()).digest()
+
+MESSAGES: Final = {
+    "locked": "Your saved conversation cannot be opened right now, so the advisor did not answer. Your message"
+    " is kept. Our staff has been told; please try again later.",
+    "internal": "Something went wrong on our side while answering. Your message and what was answered so far"
+    " are kept; please try again.",
+    "shutdown": "The server was restarted while answering. Your message and what was answered so far are kept;"
+    " please try again.",
+}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What has been generated so far, and how much of it is saved."""
+
+    text: str = ""
+    reasoning: str = ""
+    saved_text: int = 0
+    saved_reasoning: int = 0
+    finished: Finished | None = None
+
+    def unsaved(self) -> Draft | None:
+        """What came since the last flush, or None."""
+        text, reasoning = self.text[self.saved_text :], self.reasoning[self.saved_reasoning :]
+        return kinds.pending_state(text=text, reasoning=reasoning) if text or reasoning else None
+
+
+@dataclass(slots=True)
+class Job:
+    """A running turn in this process."""
+
+    scope: Scope
+    session: UUID
+    turn: Turn
+    feed: live.Feed
+    answer: Answer = field(default_factory=Answer)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    first: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+_jobs: dict[UUID, Job] = {}
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def serve_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Name the event loop turns run on, for callers on other threads."""
+    global _loop
+    _loop = loop
+
+
+def start(scope: Scope, session: UUID, turn: Turn) -> None:
+    """Run the attempt whose lease was just taken, on the server's loop; returns at once. From any thread."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        if _loop is None:
+            raise RuntimeError("no event loop serves turns in this process") from None
+        _loop.call_soon_threadsafe(_start, scope, session, turn, context=contextvars.Context())
+    else:
+        loop.call_soon(_start, scope, session, turn, context=contextvars.Context())
+
+
+def _start(scope: Scope, session: UUID, turn: Turn) -> None:
+    job = Job(scope, session, turn, live.open_feed(turn.id, turn.attempt))
+    _jobs[turn.id] = job
+    job.task = asyncio.get_running_loop().create_task(_run(job))
+
+
+async def stop(turn: UUID) -> None:
+    """Ask the turn to stop if it runs in this process; another process reads the mark on the session."""
+    if job := _jobs.get(turn):
+        job.stop.set()
+
+
+async def drain() -> None:
+    """Let running turns finish for up to 30 s, then have the rest save what they have."""
+    jobs = [job for job in _jobs.values() if job.task is not None]
+    if not jobs:
+        return
+    tasks = [job.task for job in jobs if job.task]
+    await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=settings.TURN_DEADLINES["persist"])
+
+
+async def _run(job: Job) -> None:
+    keeper = asyncio.create_task(_keep(job))
+    try:
+        job.feed.publish(
+            "turn",
+            session=str(job.session),
+            turn=str(job.turn.id),
+            attempt=job.turn.attempt,
+            text="",
+            reasoning="",
+        )
+        await _until_ended(job)
+    finally:
+        job.over.set()
+        await asyncio.gather(keeper, return_exceptions=True)
+        _jobs.pop(job.turn.id, None)
+        job.feed.end()
+
+
+async def _until_ended(job: Job) -> None:
+    work = asyncio.create_task(_generate(job))
+    signals = [asyncio.create_task(event.wait()) for event in (job.stop, job.lost)]
+    try:
+        await asyncio.wait([work, *signals], return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            await _cancel(work)
+            await _stopped(job)
+        else:
+            await _ended(job, work.exception())
+    except asyncio.CancelledError:  # the process leaves
+        await _cancel(work)
+        await _failed(job, "shutdown", MESSAGES["shutdown"], retryable=True)
+    finally:
+        for waiting in signals:
+            waiting.cancel()
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+# --- generating ------------------------------------------------------------------------------------------
+
+
+async def _generate(job: Job) -> None:
+    events = await _prepare(job)
+    prompt = projection.provider_prompt(events)
+    answer, feed = job.answer, job.feed
+    stream = seam.stream("chat", prompt, scope=job.scope, session=job.session, turn=job.turn.id)
+    async for delta in stream:
+        if isinstance(delta, TextDelta):
+            answer.text += delta.text
+            feed.write("text", delta.text)
+        elif isinstance(delta, ReasoningDelta):
+            answer.reasoning += delta.text
+            feed.write("reasoning", delta.text)
+        elif isinstance(delta, Finished):
+            answer.finished = delta
+
+
+async def _prepare(job: Job) -> list[Event]:
+    """The log, after the prompt was frozen in it: at the session's first turn, once."""
+    events = await unit(job.scope, log.load_live, job.session)
+    if any(event.kind in kinds.PROMPT_KINDS for event in events):
+        return events
+    job.first = True
+    stored = await frozen_prompt.build(_request(job, events))
+    sections = [kinds.SectionDigest(name=part.name, digest=part.digest) for part in stored]
+    draft = kinds.context_frozen(sections=sections, tools_digest=NO_TOOLS_DIGEST)
+    await _append(job, draft, Lease.HOLD)
+    return await unit(job.scope, log.load_live, job.session)
+
+
+def _request(job: Job, events: list[Event]) -> SectionRequest:
+    opened = next((event for event in events if event.kind == kinds.SESSION_OPENED), None)
+    continues = opened.payload.get("continues") if opened else None
+    said = next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
+
+    async def notice(text: str) -> None:
+        job.feed.publish("notice", text=text)
+
+    return SectionRequest(
+        tenant_id=job.scope.tenant_id,
+        customer_id=job.scope.customer_id or UUID(int=0),
+        session_id=job.session,
+        continues=UUID(continues) if continues else None,
+        text=said,
+        notice=notice,
+    )
+
+
+# --- how it ends -----------------------------------------------------------------------------------------
+
+
+async def _ended(job: Job, error: BaseException | None) -> None:
+    if error is None:
+        await _complete(job)
+    elif isinstance(error, LeaseLost):
+        _say_interrupted(job)
+    elif isinstance(error, ModelError):
+        await _failed(job, error.code, error.message, retryable=error.retryable)
+    elif isinstance(error, CannotOpen):
+        logger.error("a turn could not open its session: %s", type(error).__name__)
+        await _failed(job, "locked", MESSAGES["locked"], retryable=True)
+    else:
+        # Type and places alone: an exception's text may quote what a person wrote.
+        logger.error("a turn failed: %s\n%s", type(error).__name__, "".join(format_tb(error.__traceback__)))
+        await _failed(job, "internal", MESSAGES["internal"], retryable=True)
+
+
+async def _complete(job: Job) -> None:
+    if await _persist(job, _assistant_turn(job, "complete")):
+        job.feed.publish("done", outcome="complete")
+        await _entitle(job)
+
+
+async def _stopped(job: Job) -> None:
+    if job.lost.is_set():
+        _say_interrupted(job)
+    elif await _persist(job, _assistant_turn(job, "stopped")):
+        job.feed.publish("done", outcome="stopped")
+
+
+async def _failed(job: Job, code: str, message: str, *, retryable: bool) -> None:
+    try:
+        await _save(job)
+    except (LeaseLost, OperationalError, InterfaceError, CannotOpen):
+        logger.warning("the rest of an interrupted answer could not be saved")
+    kept = await _persist(job, kinds.turn_failed(code=code, retryable=retryable, message=message))
+    job.feed.publish("error", code=code, message=message, retryable=retryable, kept=kept)
+
+
+def _say_interrupted(job: Job) -> None:
+    job.feed.publish(
+        "error",
+        code="interrupted",
+        message="This answer was interrupted. What was written so far is kept; you can ask again.",
+        retryable=True,
+        kept=True,
+    )
+
+
+def _assistant_turn(job: Job, outcome: kinds.Outcome) -> Draft:
+    answer = job.answer
+    return kinds.assistant_turn(
+        text=answer.text,
+        outcome=outcome,
+        reasoning=answer.reasoning,
+        tokens=tokens.count(answer.text),
+        model=answer.finished.model if answer.finished else "",
+        provider=answer.finished.provider if answer.finished else "",
+    )
+
+
+async def _persist(job: Job, draft: Draft) -> bool:
+    """Append the turn's last event, trying again while the database is away and the lease may still hold."""
+    job.over.set()
+    until = time.monotonic() + settings.TURN_DEADLINES["persist"]
+    while True:
+        try:
+            async with job.saving:
+                await _append(job, draft, Lease.RELEASE)
+            return True
+        except (log.SessionClosed, LeaseLost):
+            _say_interrupted(job)
+            return False
+        except (OperationalError, InterfaceError):
+            if time.monotonic() > until:
+                job.feed.publish(
+                    "error", code="internal", message=MESSAGES["internal"], retryable=True, kept=False
+                )
+                return False
+            await asyncio.sleep(0.3)
+
+
+async def _entitle(job: Job) -> None:
+    """Find a title after the first answer; without one the first words stay, and nothing is the worse."""
+    if not job.first:
+        return
+    try:
+        said = await unit(job.scope, _first_message, job.session)
+        await unit(job.scope, _set_title, job.session, await _short_title(job, said))
+    except (ModelError, CannotOpen, OperationalError, InterfaceError) as error:
+        logger.warning("a session was left without a title: %s", type(error).__name__)
+
+
+async def _short_title(job: Job, said: str) -> str:
+    prompt = Prompt((TITLE_INSTRUCTIONS,), (Message("user", said[:2000]),))
+    deadline = settings.TURN_DEADLINES["title"]
+    try:
+        answer = await asyncio.wait_for(
+            seam.complete("title", prompt, scope=job.scope, session=job.session, turn=job.turn.id), deadline
+        )
+    except (ModelError, TimeoutError):
+        return title.from_first_words(said)
+    return title.from_first_words(answer.text.strip().strip('"')) or title.from_first_words(said)
+
+
+TITLE_INSTRUCTIONS: Final = (
+    "Give the conversation that begins with this message a title of at most six words, in its own language."
+    " Answer with the title alone, without quotation marks."
+)
+
+
+def _first_message(session: UUID) -> str:
+    events = log.load(session, through=10)
+    return next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
+
+
+def _set_title(session: UUID, text: str) -> None:
+    row = Session.objects.get(id=session)
+    row.title = text
+    row.save(update_fields=["title"])
+
+
+# --- saving while it runs --------------------------------------------------------------------------------
+
+
+async def _keep(job: Job) -> None:
+    """Every two seconds: save what came, renew the lease, hear whether to stop; until the turn is over."""
+    while not await _over_within(job, settings.TURN_FLUSH_SECONDS):
+        try:
+            if await _save(job):
+                job.stop.set()
+        except (LeaseLost, log.SessionClosed):
+            job.lost.set()
+            return
+        except (OperationalError, InterfaceError):
+            logger.warning("a pending answer could not be saved yet; trying again")
+
+
+async def _over_within(job: Job, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(job.over.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _save(job: Job) -> bool:
+    """Save what came since the last time, or just renew the lease; whether a stop was asked for."""
+    async with job.saving:
+        text, reasoning = len(job.answer.text), len(job.answer.reasoning)
+        draft = job.answer.unsaved()
+        asked = await unit(job.scope, _save_now, job, draft)
+        job.answer.saved_text, job.answer.saved_reasoning = text, reasoning
+        return asked
+
+
+def _save_now(job: Job, draft: Draft | None) -> bool:
+    if draft is not None:
+        log.append(job.session, draft, turn=job.turn, lease=Lease.HOLD)
+    return lease.renew(job.session, job.turn)
+
+
+async def _append(job: Job, draft: Draft, how: Lease) -> int:
+    append: Callable[..., int] = log.append
+    return await unit(job.scope, append, job.session, draft, turn=job.turn, lease=how)

@@ -1,0 +1,20 @@
+"""Starts the services a run stands on, before Django reads its settings (pytest loads this with `-p`)."""
+
+from __future__ import annotations
+
+import os
+
+from tests import services
+
+services.start()
+os.environ["MEMBERINTEL_PROCESS"] = "web"
+os.environ["DATABASE_POOL"] = "0"  # tests switch logins on one connection; the pool has tests of its own
+services.use_database_of(os.environ.get("PYTEST_XDIST_WORKER", "main"))
+
+
+def pytest_sessionfinish() -> None:
+    """The services end with the run that started them."""
+    from django.db import connections
+
+    connections.close_all()
+    services.stop()
