@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from traceback import format_tb
 from typing import Any, Final
 from uuid import UUID
 
@@ -78,6 +79,7 @@ class Job:
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    first: bool = False
     task: asyncio.Task[None] | None = None
 
 
@@ -193,6 +195,7 @@ async def _prepare(job: Job) -> list[Event]:
     events = await unit(job.scope, log.load_live, job.session)
     if any(event.kind in kinds.PROMPT_KINDS for event in events):
         return events
+    job.first = True
     stored = await frozen_prompt.build(_request(job, events))
     sections = [kinds.SectionDigest(name=part.name, digest=part.digest) for part in stored]
     draft = kinds.context_frozen(sections=sections, tools_digest=NO_TOOLS_DIGEST)
@@ -232,8 +235,8 @@ async def _ended(job: Job, error: BaseException | None) -> None:
         logger.error("a turn could not open its session: %s", type(error).__name__)
         await _failed(job, "locked", MESSAGES["locked"], retryable=True)
     else:
-        # The type alone: an exception's text may quote what a person wrote.
-        logger.error("a turn failed: %s", type(error).__name__)
+        # Type and places alone: an exception's text may quote what a person wrote.
+        logger.error("a turn failed: %s\n%s", type(error).__name__, "".join(format_tb(error.__traceback__)))
         await _failed(job, "internal", MESSAGES["internal"], retryable=True)
 
 
@@ -303,12 +306,12 @@ async def _persist(job: Job, draft: Draft) -> bool:
 
 
 async def _entitle(job: Job) -> None:
-    """Give a session that has none a title; without one the conversation is none the worse."""
+    """Find a title after the first answer; without one the first words stay, and nothing is the worse."""
+    if not job.first:
+        return
     try:
-        said = await unit(job.scope, _untitled_first_message, job.session)
-        if said:
-            text = await _short_title(job, said)
-            await unit(job.scope, _set_title, job.session, text)
+        said = await unit(job.scope, _first_message, job.session)
+        await unit(job.scope, _set_title, job.session, await _short_title(job, said))
     except (ModelError, CannotOpen, OperationalError, InterfaceError) as error:
         logger.warning("a session was left without a title: %s", type(error).__name__)
 
@@ -331,10 +334,7 @@ TITLE_INSTRUCTIONS: Final = (
 )
 
 
-def _untitled_first_message(session: UUID) -> str:
-    row = Session.objects.get(id=session)
-    if row.title:
-        return ""
+def _first_message(session: UUID) -> str:
     events = log.load(session, through=10)
     return next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
 
