@@ -85,7 +85,7 @@ async def heard(prompt: Prompt, person: Person, until: type[Delta] | None = None
 
 async def ledger(person: Person) -> list[LedgerEntry]:
     await rows_written()
-    return await unit(person.scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    return await unit(person.scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
 
 
 def outcomes(rows: list[LedgerEntry]) -> list[tuple[int, str, str]]:

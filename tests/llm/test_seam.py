@@ -47,7 +47,7 @@ async def heard(person: Person) -> list[TextDelta]:
 
 async def ledger(scope: Scope) -> list[tuple[str, int, str, str]]:
     await rows_written()
-    rows = await unit(scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    rows = await unit(scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
     return [(row.model, row.attempt, row.outcome, row.error_code) for row in rows]
 
 
@@ -172,7 +172,7 @@ async def test_an_unknown_price_is_empty_and_an_offline_call_costs_nothing(
     await seam.complete("chat", PROMPT, scope=alice.scope)
     settings.LLM_ROUTES = {"title": ("offline:extractive",)}
     await seam.complete("title", PROMPT, scope=alice.scope)
-    rows = await unit(alice.scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    rows = await unit(alice.scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
     assert [row.cost_micros for row in rows] == [None, 0]
 
 
