@@ -14,6 +14,7 @@ from brain import actions as brain
 from memberintel.lib import analytics, clock
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean, count_words
+from sessions import actions as sessions
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
 from wrapups.models import SessionLog
 
@@ -89,6 +90,7 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
         session = _delete_row(wrap_up)
         brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
         brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
+        sessions.refresh_prompt()
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
 
 

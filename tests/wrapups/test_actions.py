@@ -18,6 +18,9 @@ from memberintel.lib import clock
 from memberintel.lib.text import count_words
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen
+from sessions import actions as sessions
+from sessions import log
+from sessions.domain import events as kinds
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import actions, backfill, queries, tasks, writer
@@ -133,6 +136,27 @@ def test_deleting_takes_the_row_and_its_copies_in_prompts(alice: Person, session
         assert queries.state_of(session) == JobState.DELETED
         with pytest.raises(actions.NotFound):
             actions.delete(before.id, by=alice.user.id)
+
+
+def test_deleting_states_the_prompt_of_the_open_session_anew(alice: Person, session: UUID) -> None:
+    gone = wrap_up(alice, session).id
+    with scope(alice.scope):
+        names = ("soul", "wrap_ups")
+        parts = [
+            RenderedPart("soul", "soul", "soul", None),
+            RenderedPart("wrap_ups", "notes", "wrap_up", gone),
+        ]
+        digests = brain.store_parts(parts)
+        both = [
+            kinds.SectionDigest(name=name, digest=digest) for name, digest in zip(names, digests, strict=True)
+        ]
+        open_ = sessions.open_session()
+        log.append(open_, kinds.context_frozen(sections=both, tools_digest="none"))
+        actions.delete(gone, by=alice.user.id)
+        newest = log.load(open_)[-1]
+        assert (newest.kind, newest.payload["sections"]) == ("prompt_refreshed", both[:1])
+        assert newest.payload["tools_digest"] == "none"
+        assert not sessions.refresh_prompt()
 
 
 def test_what_was_deleted_is_never_written_again(alice: Person, session: UUID, login: Login) -> None:
