@@ -15,7 +15,6 @@ from django.db import connection
 
 from brain.domain.prompt import Section, SectionRequest
 from memberintel.accounts.models import Profile
-from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen, WrongKey
 from tests.conftest import Person
@@ -222,8 +221,3 @@ def test_without_the_key_there_is_an_error_and_no_empty_section(
     monkeypatch.setattr("memberintel.vault.fields.key_of", no_key)
     with pytest.raises(CannotOpen):
         ask(alice)
-
-
-def test_clock_of_the_wait_is_the_settings(settings: Any) -> None:
-    assert settings.WRAP_UP_WAIT_SECONDS == 5
-    assert clock.now().tzinfo is UTC
