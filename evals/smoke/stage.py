@@ -118,9 +118,7 @@ def customer(name: str, tier: str, *, beside: Customer | None = None) -> Custome
         if beside
         else Tenant.objects.create(name=name, tier_id=tier)
     )
-    user = User.objects.create_user(
-        f"{name}@smoke.example", PASSWORD, tenant=tenant, is_owner=beside is None
-    )
+    user = User.objects.create_user(f"{name}@smoke.example", PASSWORD, tenant=tenant, is_owner=beside is None)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     return Customer(user.email, Scope(tenant.id, user.id))
 

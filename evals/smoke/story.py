@@ -47,9 +47,7 @@ def load() -> Story:
     chosen = os.environ.get("MEMBERINTEL_SMOKE_DATA")
     source = Path(chosen) if chosen else GIVEN if GIVEN.exists() else CONVERSATION
     raw = source.read_bytes()
-    whole = conversation_file.parse(
-        raw, now=clock.now(), most_characters=settings.MESSAGE_LIMIT_CHARACTERS
-    )
+    whole = conversation_file.parse(raw, now=clock.now(), most_characters=settings.MESSAGE_LIMIT_CHARACTERS)
     past = ConversationFile(whole.customer, whole.advisor, whole.timezone, whole.sessions[:-1])
     return Story(source, json.loads(raw), past, whole.sessions[-1])
 
