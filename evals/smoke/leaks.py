@@ -37,7 +37,7 @@ def overhearing() -> Iterator[Overheard]:
     """Listen to Redis, where messages come and go too quickly to be found by looking."""
     heard = Overheard()
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
-    with client.monitor() as monitor:
+    with client.monitor() as monitor:  # type: ignore[no-untyped-call]
 
         def listen() -> None:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import itertools
 import re
 from collections.abc import Sequence
 from uuid import UUID
@@ -118,7 +119,7 @@ def _check_sent(report: Report, told: Told) -> None:
         f"{len(requests)} requests, {sum(len(wire) for _, _, wire in requests):,} bytes",
     )
     live = [wire for session, _, wire in requests if session == told.live]
-    pairs = list(zip(live, live[1:], strict=False))
+    pairs = list(itertools.pairwise(live))
     report.check(
         bool(pairs) and all(after.startswith(before) and after != before for before, after in pairs),
         "each turn's request begins with the whole request of the turn before",
