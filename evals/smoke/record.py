@@ -148,9 +148,9 @@ def _request(events: Sequence[Event], message: Event) -> Prompt:
 def texts(who: Customer) -> list[str]:
     """Everything anybody said or noted, opened, for the search in what must not hold it."""
     with scope(who.scope):
-        rows = list(SessionLog.objects.all())
         said = [line.text for row in Session.objects.all() for line in queries.transcript_lines(row.id)]
         titles = [row.title for row in Session.objects.all() if row.title]
-    notes = [text for row in rows for text in (row.summary, row.next_session_note)]
-    items = [item["text"] for row in rows for item in (*row.decisions, *row.open_items, *row.new_context)]
+        rows = list(SessionLog.objects.all())
+        notes = [text for row in rows for text in (row.summary, row.next_session_note)]
+        items = [item["text"] for row in rows for item in (*row.decisions, *row.open_items, *row.new_context)]
     return [*said, *titles, *notes, *items]

@@ -88,9 +88,7 @@ def served(data: Path) -> Iterator[Stage]:
     processes: dict[str, subprocess.Popen[bytes]] = {}
     logs = []
     with ExitStack() as stack:
-        # The worker looks for jobs while the web server drains: in the order they are given they stop.
-        parts = supervisor.parts(port, data)
-        for part in reversed(parts):
+        for part in reversed(supervisor.parts(port, data)):  # they are to stop in the order they are given
             log = data / f"{part.name.replace(' ', '-')}.log"
             output = stack.enter_context(log.open("wb"))
             process = children.start(
