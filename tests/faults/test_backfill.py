@@ -25,7 +25,6 @@ import psycopg
 import pytest
 from django.db import connections
 
-from memberintel import env
 from memberintel.embedded import superuser_url
 from tests import services
 from tests.conftest import make_person
@@ -109,7 +108,7 @@ def world() -> Iterator[World]:
     queue = {"REDIS_URL": f"unix://{folder}/redis.sock?db=0", "MEMBERINTEL_DATA": str(folder)}
     urls = services.urls_for(name)
     try:
-        with _connected_to(urls["DATABASE_URL_WEB"]):
+        with _connected_to(name):
             email = make_person(tier="pro", name="ada").user.email
         address = superuser_url(Path(os.environ["MEMBERINTEL_TEST_DATA"]), name)
         yield World({**os.environ, **urls, **queue}, address, folder, redis, email)
@@ -129,11 +128,11 @@ def _redis(folder: Path) -> subprocess.Popen[bytes]:
 
 
 @contextmanager
-def _connected_to(url: str) -> Iterator[None]:
+def _connected_to(name: str) -> Iterator[None]:
     connection = connections["default"]
     before = connection.settings_dict
     connection.close()
-    connection.settings_dict = {**before, "NAME": env.database(url)["NAME"]}
+    connection.settings_dict = {**before, "NAME": name}
     try:
         yield
     finally:

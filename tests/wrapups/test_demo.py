@@ -16,7 +16,6 @@ from django.core.management import call_command
 from django.db import connections
 
 from brain import queries as brain
-from memberintel import env
 from memberintel.accounts.access import scope_of
 from memberintel.accounts.queries import person
 from memberintel.lib import clock
@@ -38,8 +37,7 @@ def empty_database(tmp_path: Path, settings: Any) -> Iterator[None]:
     connection = connections["default"]
     before = connection.settings_dict
     connection.close()
-    wanted = env.database(services.urls_for(name)["DATABASE_URL_WEB"])["NAME"]
-    connection.settings_dict = {**before, "NAME": wanted}
+    connection.settings_dict = {**before, "NAME": name}
     yield
     connection.close()
     connection.settings_dict = before
