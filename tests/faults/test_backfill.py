@@ -15,7 +15,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,6 +34,26 @@ SESSIONS = 40
 
 
 @dataclass(frozen=True)
+class Running:
+    """A process and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def kill(self) -> None:
+        """End it, and what it started, as a crash would."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def finish(self) -> str:
+        """Wait for a good end; what was said."""
+        status = self.process.wait(timeout=120)
+        assert status == 0, self.log.read_text()
+        return self.log.read_text()
+
+
+@dataclass(frozen=True)
 class World:
     """A database and a Redis of its own, which can be stopped."""
 
@@ -43,17 +63,19 @@ class World:
     redis: subprocess.Popen[bytes]
     email: str
 
-    def start(self, *command: str, process: str = "web") -> subprocess.Popen[str]:
-        """A process of the product."""
-        return subprocess.Popen(
-            [sys.executable, *command],
-            cwd=services.ROOT,
-            env={**self.variables, "MEMBERINTEL_PROCESS": process},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+    def start(self, *command: str, process: str = "web") -> Running:
+        """A process of the product, writing to a log of its own."""
+        handle, log = tempfile.mkstemp(dir=self.folder, suffix=".log")
+        with os.fdopen(handle, "wb") as output:
+            started = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=services.ROOT,
+                env={**self.variables, "MEMBERINTEL_PROCESS": process},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return Running(started, Path(log))
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         """What the database holds, as its superuser sees it."""
@@ -147,12 +169,6 @@ def _until(ready: object, seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def _finish(process: subprocess.Popen[str]) -> str:
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, out
-    return out
-
-
 @pytest.mark.slow
 def test_the_backfill_writes_what_a_killed_worker_and_a_stopped_queue_left(world: World) -> None:
     worker = world.start(
@@ -165,9 +181,8 @@ def test_the_backfill_writes_what_a_killed_worker_and_a_stopped_queue_left(world
         importing = world.start("manage.py", "import_conversations", str(first), "--customer", world.email)
         _until(lambda: world.count("SELECT count(*) FROM session_logs") > 0)
     finally:
-        os.killpg(worker.pid, signal.SIGKILL)
-        worker.wait()
-    assert "40 sessions imported" in _finish(importing)
+        worker.kill()
+    assert "40 sessions imported" in importing.finish()
     written = world.count("SELECT count(*) FROM session_logs")
     assert 0 < written < SESSIONS * 3 // 4, "the worker was to be killed in the middle"
 
@@ -175,11 +190,11 @@ def test_the_backfill_writes_what_a_killed_worker_and_a_stopped_queue_left(world
     world.redis.wait()
     second = world.write("second", 100, 4)
     without_queue = world.start("manage.py", "import_conversations", str(second), "--customer", world.email)
-    assert "4 sessions imported" in _finish(without_queue)
+    assert "4 sessions imported" in without_queue.finish()
 
     world.expire_leases()
     backfills = [world.start("manage.py", "backfill_wrapups", "--now", process="worker") for _ in range(2)]
-    said = [_finish(backfill) for backfill in backfills]
+    said = [backfill.finish() for backfill in backfills]
     assert any(f"{33 - written} due: {33 - written} written." in out for out in said), said
 
     assert _wrapped_up(world) == _substantive(world)
