@@ -15,6 +15,7 @@ class TenantTask(Task):  # type: ignore[misc]
     """Runs in the scope named by the arguments `tenant=` and `customer=` (UUID strings); opens no transaction."""
 
     abstract = True
+    typing = False  # or Celery refuses the two arguments that `__call__` takes off
 
     def __call__(self, *args: Any, tenant: str, customer: str | None = None, **kwargs: Any) -> Any:
         wanted = Scope(UUID(tenant), UUID(customer) if customer else None)
