@@ -36,7 +36,7 @@ class Overheard:
 def overhearing() -> Iterator[Overheard]:
     """Listen to Redis, where messages come and go too quickly to be found by looking."""
     heard = Overheard()
-    client = redis.Redis.from_url(os.environ["REDIS_URL"])
+    client = redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=None)  # silence is no error
     with client.monitor() as monitor:  # type: ignore[no-untyped-call]
 
         def listen() -> None:

@@ -114,9 +114,10 @@ def test_an_interrupted_run_is_finished_by_the_next(monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(importer, "import_conversation", twice)
-        demo()
+        with pytest.raises(KeyboardInterrupt):
+            demo()
     demo()
     with scope(scope_of(pro())):
         assert Session.objects.count() == 5
