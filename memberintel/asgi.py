@@ -57,7 +57,7 @@ async def _start() -> str:
     loop = asyncio.get_running_loop()
     turn.serve_on(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
-        _also(number, lambda: loop.call_soon_threadsafe(live.draining.set))
+        _also(number, lambda: loop.call_soon_threadsafe(live.leave))
     return ""
 
 

@@ -43,7 +43,7 @@ async def stream(scope: Scope, place: Place, last_id: str) -> AsyncIterator[byte
     """
     source = _from_memory(place, last_id) or _from_log(scope, place)
     upcoming = asyncio.create_task(anext(source, None))
-    leaving = asyncio.create_task(live.draining.wait())
+    leaving = asyncio.create_task(live.until_leaving())
     try:
         while True:
             done, _ = await asyncio.wait(

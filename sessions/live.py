@@ -89,7 +89,8 @@ class Feed:
 
 
 _feeds: dict[tuple[UUID, int], Feed] = {}
-draining = asyncio.Event()
+_leaving = False
+_told_when_leaving: set[asyncio.Future[None]] = set()
 
 
 def open_feed(turn: UUID, attempt: int) -> Feed:
@@ -101,3 +102,24 @@ def open_feed(turn: UUID, attempt: int) -> Feed:
 def feed_of(turn: UUID, attempt: int) -> Feed | None:
     """The feed of the attempt, if it runs or ran lately in this process."""
     return _feeds.get((turn, attempt))
+
+
+def leave() -> None:
+    """This process is about to go: followers are to connect again elsewhere. On the event loop's thread."""
+    global _leaving  # noqa: PLW0603 - a process leaves once
+    _leaving = True
+    for told in _told_when_leaving:
+        if not told.done():
+            told.set_result(None)
+
+
+async def until_leaving() -> None:
+    """Returns when this process is about to go."""
+    if _leaving:
+        return
+    told = asyncio.get_running_loop().create_future()
+    _told_when_leaving.add(told)
+    try:
+        await told
+    finally:
+        _told_when_leaving.discard(told)

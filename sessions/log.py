@@ -142,8 +142,15 @@ def _clear(draft: Draft) -> str:
 
 
 def _seal(event: UUID, draft: Draft) -> bytes:
-    place = cipher.Place(current_tenant_id(), current_customer_id(), TABLE, COLUMN, event)
-    return cipher.seal(keyring.customer_key(), kinds.encode(draft.content), place)
+    return cipher.seal_with(_key().key, kinds.encode(draft.content), _aad() + event.bytes)
+
+
+def _key() -> keyring.OpenKey:
+    return keyring.key_of(keyring.customer_owner())
+
+
+def _aad() -> bytes:
+    return cipher.column_aad(current_tenant_id(), current_customer_id(), TABLE, COLUMN)
 
 
 def _meaning(error: DatabaseError) -> Exception:
@@ -207,8 +214,7 @@ def _select(sql: str, session: UUID, *params: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def _open(rows: Iterable[tuple[Any, ...]]) -> list[Event]:
-    opener = cipher.Opener(keyring.customer_key())
-    aad = cipher.column_aad(current_tenant_id(), current_customer_id(), TABLE, COLUMN)
+    opener, aad = _key().opener, _aad()
     return [
         Event(seq, id_, kind, turn, attempt, json.loads(payload), _content(opener, sealed, aad, id_), at)
         for seq, id_, kind, turn, attempt, payload, sealed, at in rows

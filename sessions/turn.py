@@ -12,19 +12,19 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from traceback import format_tb
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from pydantic import BaseModel
 
 from brain import prompt as frozen_prompt
 from brain.domain.prompt import SectionRequest
 from memberintel.lib import tokens
 from memberintel.llm import seam
 from memberintel.llm.errors import ModelError
-from memberintel.llm.types import Completion, Finished, Message, Prompt, ReasoningDelta, TextDelta
+from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, TextDelta
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
@@ -79,6 +79,7 @@ class Job:
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    first: bool = False
     task: asyncio.Task[None] | None = None
 
 
@@ -194,6 +195,7 @@ async def _prepare(job: Job) -> list[Event]:
     events = await unit(job.scope, log.load_live, job.session)
     if any(event.kind in kinds.PROMPT_KINDS for event in events):
         return events
+    job.first = True
     stored = await frozen_prompt.build(_request(job, events))
     sections = [kinds.SectionDigest(name=part.name, digest=part.digest) for part in stored]
     draft = kinds.context_frozen(sections=sections, tools_digest=NO_TOOLS_DIGEST)
@@ -233,8 +235,8 @@ async def _ended(job: Job, error: BaseException | None) -> None:
         logger.error("a turn could not open its session: %s", type(error).__name__)
         await _failed(job, "locked", MESSAGES["locked"], retryable=True)
     else:
-        # The type alone: an exception's text may quote what a person wrote.
-        logger.error("a turn failed: %s", type(error).__name__)
+        # Type and places alone: an exception's text may quote what a person wrote.
+        logger.error("a turn failed: %s\n%s", type(error).__name__, "".join(format_tb(error.__traceback__)))
         await _failed(job, "internal", MESSAGES["internal"], retryable=True)
 
 
@@ -304,12 +306,12 @@ async def _persist(job: Job, draft: Draft) -> bool:
 
 
 async def _entitle(job: Job) -> None:
-    """Give a session that has none a title; without one the conversation is none the worse."""
+    """Find a title after the first answer; without one the first words stay, and nothing is the worse."""
+    if not job.first:
+        return
     try:
-        said = await unit(job.scope, _untitled_first_message, job.session)
-        if said:
-            text = await _short_title(job, said)
-            await unit(job.scope, _set_title, job.session, text)
+        said = await unit(job.scope, _first_message, job.session)
+        await unit(job.scope, _set_title, job.session, await _short_title(job, said))
     except (ModelError, CannotOpen, OperationalError, InterfaceError) as error:
         logger.warning("a session was left without a title: %s", type(error).__name__)
 
@@ -318,7 +320,7 @@ async def _short_title(job: Job, said: str) -> str:
     prompt = Prompt((TITLE_INSTRUCTIONS,), (Message("user", said[:2000]),))
     deadline = settings.TURN_DEADLINES["title"]
     try:
-        answer: Completion[BaseModel] = await asyncio.wait_for(
+        answer = await asyncio.wait_for(
             seam.complete("title", prompt, scope=job.scope, session=job.session, turn=job.turn.id), deadline
         )
     except (ModelError, TimeoutError):
@@ -332,10 +334,7 @@ TITLE_INSTRUCTIONS: Final = (
 )
 
 
-def _untitled_first_message(session: UUID) -> str:
-    row = Session.objects.get(id=session)
-    if row.title:
-        return ""
+def _first_message(session: UUID) -> str:
     events = log.load(session, through=10)
     return next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
 

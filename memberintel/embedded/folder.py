@@ -43,6 +43,17 @@ def write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
+def lock(path: Path) -> int | None:
+    """An open file that holds the lock of that name until it is closed; None when another process holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
 class DataFolder:
     """One folder of MEMBERINTEL_DATA. Whoever holds its lock runs the services."""
 
@@ -63,16 +74,13 @@ class DataFolder:
     def take(self) -> bool:
         """Take the lock, which the kernel frees when this process ends; False when another holds it."""
         try:
-            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            handle = lock(self.path / "lock")
         except OSError as error:
             raise Misconfigured(
                 f"The data folder {self.path} cannot be used: {error.strerror}. "
                 "It belongs to another user; set MEMBERINTEL_DATA to a folder of your own."
             ) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
+        if handle is None:
             return False
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())

@@ -7,13 +7,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
+import redis
 
 from memberintel.embedded import broker, children, place, postgresql
-from memberintel.embedded.folder import LOGINS, DataFolder
+from memberintel.embedded.folder import LOGINS, DataFolder, lock
 from memberintel.env import Misconfigured
 
 NEEDED_LOGINS = ("WEB", "WORKER", "OWNER")
@@ -56,17 +57,20 @@ def superuser_url(data: Path, database: str = "postgres") -> str:
 def private_folder() -> Iterator[Path]:
     """A fresh data folder, removed at the end. Those that killed processes left behind are removed first."""
     parent = Path(tempfile.gettempdir())
-    for left in parent.glob("memberintel-private-*"):
-        if left.lstat().st_uid == os.geteuid() and (left / "lock").exists():
-            folder = DataFolder(left)
-            if folder.take():
-                place.remove(folder.path)
-                folder.free()
+    for mark in parent.glob("memberintel-private-*/private"):
+        with suppress(OSError):  # another user's, or someone else clears up too
+            if mark.lstat().st_uid == os.geteuid() and (held := lock(mark)) is not None:
+                place.remove(mark.parent.resolve())
+                os.close(held)
     data = Path(tempfile.mkdtemp(prefix="memberintel-private-", dir=parent)).resolve()
+    held = lock(data / "part")
+    (data / "part").rename(data / "private")  # locked before it has its name: never taken for left behind
     try:
         yield data
     finally:
         place.remove(data)
+        if held is not None:
+            os.close(held)
 
 
 def _given(env: Mapping[str, str]) -> dict[str, str]:
@@ -76,8 +80,8 @@ def _given(env: Mapping[str, str]) -> dict[str, str]:
     missing = [f"DATABASE_URL_{login}" for login in NEEDED_LOGINS if f"DATABASE_URL_{login}" not in databases]
     if databases and missing:
         raise Misconfigured(
-            f"{' and '.join(databases)} are set, but not {' and '.join(missing)}. "
-            "Set them too (`make roles` prints the SQL that makes the logins), or none for the embedded PostgreSQL."
+            f"{' and '.join(missing)} must be set too, beside {' and '.join(databases)} (`make roles` prints the "
+            "SQL that makes the logins). Or set none of them, and the embedded PostgreSQL is used."
         )
     others = ("REDIS_URL", "SECRET_KEY", "MEMBERINTEL_KEK", "MEMBERINTEL_KEK_FILE", "MEMBERINTEL_EMBEDDED")
     return databases | {name: env[name] for name in others if env.get(name)}
@@ -114,6 +118,7 @@ def _joined(folder: DataFolder) -> dict[str, str]:
 
 @contextmanager
 def _started(folder: DataFolder, given: dict[str, str], *, fsync: bool) -> Iterator[dict[str, str]]:
+    _check_reachable(given)
     own_database, own_redis = "DATABASE_URL_WEB" not in given, "REDIS_URL" not in given
     at = place.choose(folder.path) if own_database or own_redis else None
     kept = folder.secrets(used=at is not None and own_database and at.cluster.exists())
@@ -136,9 +141,7 @@ def _started(folder: DataFolder, given: dict[str, str], *, fsync: bool) -> Itera
         if at and own_redis:
             stack.callback(children.stop, broker.start(at), broker.ENDINGS)
             environment["REDIS_URL"] = broker.url(at.sockets)
-        environment |= given
-        _check_reachable(given)
-        yield environment | {"MEMBERINTEL_DATA": str(folder.path)}
+        yield environment | given | {"MEMBERINTEL_DATA": str(folder.path)}
 
 
 def _check_reachable(given: Mapping[str, str]) -> None:
@@ -153,8 +156,13 @@ def _check_reachable(given: Mapping[str, str]) -> None:
                     f"The database of {name} cannot be reached ({first}). Start it or correct {name}; "
                     "without the DATABASE_URL_ variables the embedded PostgreSQL is used."
                 ) from None
-    if "REDIS_URL" in given and not broker.answers(given["REDIS_URL"]):
-        raise Misconfigured(
-            "The Redis of REDIS_URL cannot be reached. Start it or correct REDIS_URL; "
-            "without the variable the embedded Redis is used."
-        )
+    if "REDIS_URL" in given:
+        try:
+            reached, why = broker.answers(given["REDIS_URL"]), "no answer"
+        except (redis.RedisError, ValueError) as error:  # it answers, but not to us; or the URL is none
+            reached, why = False, str(error)
+        if not reached:
+            raise Misconfigured(
+                f"The Redis of REDIS_URL cannot be used ({why}). Start it or correct REDIS_URL; "
+                "without the variable the embedded Redis is used."
+            )

@@ -44,6 +44,13 @@ class Part:
     process: str
     endings: Sequence[children.Ending]
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What it needs beside the services."""
+        # Celery warns root of pickled messages; ours are JSON.
+        quiet = {"PYTHONWARNINGS": "ignore:You're running the worker"} if self.name == "worker" else {}
+        return {"MEMBERINTEL_PROCESS": self.process, **quiet}
+
 
 def parts(port: int, data: Path) -> tuple[Part, ...]:
     """The processes in the order they start; they stop in the same order, the web server first."""
@@ -65,9 +72,9 @@ def run(data: Path, port: int) -> None:
     """Serve until told to stop. Misconfigured with a plain sentence when something is missing or ends."""
     try:
         with _stoppable():
-            _refuse_taken(port)
             os.umask(0o077)  # mail and other files in the data folder are nobody else's
             with services(data, join=False) as environment:
+                _refuse_taken(port)  # after the folder: of two causes that one says more
                 _serve(data, port, os.environ | environment)
     except Stopped as stopped:
         _say("Stopped.")
@@ -85,8 +92,8 @@ def execute(data: Path, command: Sequence[str]) -> int:
 
 
 def _serve(data: Path, port: int, env: Mapping[str, str]) -> None:
-    _manage("migrate", "--no-input", "--verbosity", "0", env={**env, **_as("owner")})
-    _manage("demo", env={**env, **_as("web")})
+    _manage("migrate", "--no-input", "--verbosity", "0", env={**env, "MEMBERINTEL_PROCESS": "owner"})
+    _manage("demo", env={**env, "MEMBERINTEL_PROCESS": "web"})
     with _kept(parts(port, data), env) as running:
         _await_answer(running, port)
         _say(f"MemberIntel is at http://{HOST}:{port}/ (Ctrl-C stops it)")
@@ -141,10 +148,6 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _as(process: str) -> dict[str, str]:
-    return {"MEMBERINTEL_PROCESS": process}
-
-
 def _say(sentence: str) -> None:
     sys.stdout.write(f"{sentence}\n")
     sys.stdout.flush()
@@ -179,7 +182,7 @@ def _kept(wanted: Sequence[Part], env: Mapping[str, str]) -> Iterator[dict[str, 
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for part in wanted:
-            running[part.name] = children.start(part.command, env={**env, **_as(part.process)}, cwd=CHECKOUT)
+            running[part.name] = children.start(part.command, env={**env, **part.environment}, cwd=CHECKOUT)
         yield running
     finally:
         _ignore_signals()

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from secrets import SystemRandom
+from typing import Any, overload
 from uuid import UUID
 
 from django.conf import settings
@@ -109,15 +110,33 @@ async def stream(
         await attempts.failed(failure)
 
 
+@overload
+async def complete(
+    purpose: str, prompt: Prompt, *, scope: Scope, session: UUID | None = None, turn: UUID | None = None
+) -> Completion[None]: ...
+
+
+@overload
 async def complete[T: BaseModel](
     purpose: str,
     prompt: Prompt,
     *,
     scope: Scope,
-    output: type[T] | None = None,
+    output: type[T],
     session: UUID | None = None,
     turn: UUID | None = None,
-) -> Completion[T]:
+) -> Completion[T]: ...
+
+
+async def complete(
+    purpose: str,
+    prompt: Prompt,
+    *,
+    scope: Scope,
+    output: type[BaseModel] | None = None,
+    session: UUID | None = None,
+    turn: UUID | None = None,
+) -> Completion[Any]:
     """The whole answer. With `output` it is JSON of that shape, validated; InvalidOutput when it is not, also
     after one repair for which the model was told what is wrong."""
     attempts = _Attempts(purpose, Purse(scope, session, turn))
@@ -156,7 +175,7 @@ async def embed(texts: Sequence[str], *, scope: Scope, purpose: str = "embed") -
         await attempts.failed(failure)
 
 
-def _completion[T: BaseModel](call: Call, text: str, output: T | None) -> Completion[T]:
+def _completion[T](call: Call, text: str, output: T) -> Completion[T]:
     finished = call.finished
     if finished is None:
         raise RuntimeError("a call that ended well has no Finished")

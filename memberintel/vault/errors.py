@@ -27,7 +27,7 @@ class KeyDestroyed(KeyUnavailable):
     """The data key was destroyed on purpose; what it sealed is gone for good."""
 
 
-class KekRefused(VaultError):
+class KekRefused(KeyUnavailable):
     """The key-encryption key is missing, malformed, or not the one this database was sealed with."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Never, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 from uuid import UUID
 
 import structlog
@@ -82,7 +82,16 @@ class SealedAttribute(DeferredAttribute):
         instance.__dict__[name] = rows.values_list(name, flat=True).get()
 
 
-class SealedField(models.Field):  # type: ignore[type-arg]  # generic in the stubs only
+if TYPE_CHECKING:
+    _Field = models.Field
+else:  # Generic in the stubs only.
+
+    class _Field(models.Field):
+        def __class_getitem__(cls, types):
+            return cls
+
+
+class SealedField[S = Any, G = Any](_Field[S, G]):
     """Base of the sealed fields. `owner`: whose data key; `row`: the attribute with the row's own UUID."""
 
     descriptor_class = SealedAttribute
@@ -203,7 +212,7 @@ class SealedField(models.Field):  # type: ignore[type-arg]  # generic in the stu
         return [checks.Error(message, hint="Name it with row=...", obj=self, id="vault.E001")]
 
 
-class SealedText(SealedField):
+class SealedText[S = Any, G = Any](SealedField[S, G]):
     """Text, sealed as UTF-8."""
 
     _pyi_private_set_type: str
@@ -218,7 +227,7 @@ class SealedText(SealedField):
         return plain.decode()
 
 
-class SealedJSON(SealedField):
+class SealedJSON[S = Any, G = Any](SealedField[S, G]):
     """A value JSON can hold, sealed as the exact text: the order of keys is kept."""
 
     _pyi_private_set_type: Any

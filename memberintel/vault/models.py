@@ -48,7 +48,7 @@ class DataKey(TenantModel):
     kind = models.CharField(max_length=8, choices=[(kind, kind) for kind in ("customer", "tenant", "system")])
     customer_id = models.UUIDField(null=True, editable=False)
     wrapped = models.BinaryField(null=True)
-    kek = models.ForeignKey(KnownKek, on_delete=models.PROTECT, null=True, db_column="kek")
+    kek = models.ForeignKey(KnownKek, on_delete=models.PROTECT, null=True, db_column="kek", db_index=False)
     # A key may be cached once its transaction has committed; this tells a reader that it stands inside it.
     made_in = TransactionId(db_default=CurrentTransactionId(), editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from memberintel import env
 from memberintel.vault import kek
@@ -20,6 +20,11 @@ def verify_keks() -> None:
         register()
     except KekRefused as error:
         raise env.Misconfigured(f"Refusing to start: {error}") from None
+    except DatabaseError as error:
+        raise env.Misconfigured(
+            f"Refusing to start: the list of key-encryption keys cannot be read ({str(error).splitlines()[0]}). "
+            "Run `manage.py migrate`, and check that this process uses the login `web` or `worker`."
+        ) from None
     finally:
         connection.close()
 

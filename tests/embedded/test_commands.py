@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memberintel.embedded import private_folder
 from tests.embedded.conftest import Command, servers_of, until
 
 type Start = Callable[..., Command]
@@ -72,10 +72,20 @@ def test_a_private_folder_goes_with_the_command(command: Start) -> None:
     assert not Path(output.strip()).exists()
 
 
-def test_a_port_in_use_is_told_plainly(data: Path, command: Start) -> None:
+def test_a_private_folder_left_by_a_kill_goes_with_the_next_one(command: Start) -> None:
+    show = "import os, time; print(os.environ['MEMBERINTEL_DATA'], flush=True); time.sleep(60)"
+    first = command("exec", "--private", "--", sys.executable, "-c", show)
+    left = Path(first.line())
+    first.tell(signal.SIGKILL)
+    first.process.wait()
+    with private_folder() as fresh:
+        assert fresh.exists()
+        assert not left.exists()
+
+
+def test_a_port_in_use_is_told_plainly(command: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         status, _, errors = command("run", PORT=str(port)).ended()
     assert status == 1
     assert errors == f"Port {port} is in use or not allowed. Set PORT to a free one: PORT=8001 make run.\n"
-    assert os.listdir(data) == []

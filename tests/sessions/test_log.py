@@ -210,10 +210,10 @@ def test_without_the_key_there_is_an_error_and_never_an_empty_history(
 ) -> None:
     said = say(alice, "precious words", "key-precious")
 
-    def unavailable() -> bytes:
+    def unavailable(owner: object) -> object:
         raise CannotOpen("no key")
 
-    monkeypatch.setattr("memberintel.vault.keyring.customer_key", unavailable)
+    monkeypatch.setattr("memberintel.vault.keyring.key_of", unavailable)
     with scope(alice.scope):
         with pytest.raises(CannotOpen):
             log.load(said.session)

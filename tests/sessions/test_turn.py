@@ -31,7 +31,7 @@ def script(settings: LazySettings) -> Callable[..., str]:
         name = f"s{uuid4().hex[:8]}"
         scripted.script(name, list(plays))
         settings.LLM_ROUTES = {**settings.LLM_ROUTES, "chat": (f"scripted:{name}",)}
-        settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "attempts": 1}
+        settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "tries": 1}
         return name
 
     return play
@@ -217,8 +217,7 @@ async def test_a_session_gets_a_title_from_the_title_model(
     settings.LLM_ROUTES = {**settings.LLM_ROUTES, "title": ("scripted:titles",)}
     said = await say(alice)
     await heard(said)
-    row = await unit(alice.scope, lambda: Session.objects.get(id=said.session))
-    assert row.title == "Churn in May"
+    assert await unit(alice.scope, lambda: Session.objects.get(id=said.session).title) == "Churn in May"
 
 
 async def test_followers_that_come_late_or_come_back_miss_nothing(

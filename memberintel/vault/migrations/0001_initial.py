@@ -104,6 +104,7 @@ class Migration(migrations.Migration):
                     "kek",
                     models.ForeignKey(
                         db_column="kek",
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="vault.knownkek",
