@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -25,7 +24,7 @@ class Cast:
 
 
 @pytest.fixture(scope="session")
-def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cast]:
+def cast(django_db_setup: None, django_db_blocker: Any) -> Cast:
     """Made once: the tests that use it only read, or are refused."""
     from tests.tenancy.databases import connected_as
     from tests.tenancy.rows import make_rows
@@ -35,7 +34,7 @@ def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cast]:
         bob = person("pro", tenant=alice.user.tenant)
         charlie = person("free")
         rows = [make_rows(someone, connected_as("owner")) for someone in (alice, bob, charlie)]
-    yield Cast(alice, bob, charlie, *rows)
+    return Cast(alice, bob, charlie, *rows)
 
 
 def person(tier: str, tenant: Any = None) -> Person:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from django.apps import apps
 from django.db import connection, models
+from django.db.migrations.loader import MigrationLoader
 
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
@@ -36,8 +37,10 @@ SIMPLE: tuple[tuple[type[models.Field[Any, Any]], Callable[[], Any]], ...] = (
 
 
 def tenant_models() -> list[type[TenantModel]]:
-    """Every model of customer content, in a stable order."""
-    found = [model for model in apps.get_models() if issubclass(model, TenantModel)]
+    """Every model of customer content that the migrations make a table for, in a stable order."""
+    made = MigrationLoader(None).project_state().models
+    models_of = [model for model in apps.get_models() if issubclass(model, TenantModel)]
+    found = [model for model in models_of if (model._meta.app_label, model._meta.model_name) in made]
     return sorted(found, key=lambda model: model._meta.label)
 
 
@@ -90,6 +93,8 @@ def _value(field: models.Field[Any, Any]) -> Any:
         return {} if isinstance(field, SealedJSON) else "text"
     if field.choices:
         return next(value for value, _ in field.flatchoices)
+    if field.blank and isinstance(field, models.CharField):
+        return ""
     for kind, make in SIMPLE:
         if isinstance(field, kind):
             return make()
