@@ -93,5 +93,5 @@ def _refuse_change_inside_transaction(wanted: Scope | None) -> None:
 
     for connection in connections.all(initialized_only=True):
         scoped = getattr(connection, "tenant_role", None) is not None
-        if scoped and connection.in_atomic_block and connection.stamped != wanted:
+        if scoped and connection.in_atomic_block and getattr(connection, "stamped", None) != wanted:
             raise ScopeChange(f"a transaction of another scope is open on {connection.alias!r}")

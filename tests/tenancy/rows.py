@@ -12,10 +12,11 @@ from django.db import connection, models
 from django.db.migrations.loader import MigrationLoader
 
 from memberintel.lib import clock
-from memberintel.tenancy.context import scope
+from memberintel.tenancy.context import current_customer_id, scope
 from memberintel.tenancy.models import TenantModel
 from memberintel.vault import keyring
 from memberintel.vault.fields import SealedField, SealedJSON
+from memberintel.vault.models import DataKey
 from tests.conftest import Person
 
 # What the type of a field cannot tell: values that constraints ask for.
@@ -61,16 +62,10 @@ def make_rows(person: Person, owner: AbstractContextManager[None]) -> dict[str, 
 
 
 def _row_of(model: type[TenantModel], session: UUID) -> models.Model:
-    if model._meta.label == "vault.DataKey":
+    if model is DataKey:
         keyring.customer_key()  # it stands already when a sealed field was saved before
-        return model.objects.get(kind="customer", **_owner_of(model))
+        return DataKey.objects.get(kind="customer", customer_id=current_customer_id())
     return _saved(model, session)
-
-
-def _owner_of(model: type[TenantModel]) -> dict[str, UUID]:
-    from memberintel.tenancy.context import current_customer_id
-
-    return {"customer_id": current_customer_id()}
 
 
 def _saved(model: type[TenantModel], session: UUID | None) -> models.Model:

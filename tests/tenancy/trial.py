@@ -258,8 +258,8 @@ def main(order: Mapping[str, Any]) -> dict[str, Any]:
     running = Trial(people, choose(order["stamp"]))
     settings.ROOT_URLCONF, settings.MIDDLEWARE = sys.modules[__name__], []
     outcomes = {way: Counter(WAYS[way](running, many)) for way, many in order["ways"].items()}
-    pool = connection.pool.get_stats() if connection.pool else {}
-    return {"outcomes": outcomes, "pool": pool}
+    pool = getattr(connection, "pool", None)
+    return {"outcomes": outcomes, "pool": pool.get_stats() if pool else {}}
 
 
 if __name__ == "__main__":
