@@ -1,5 +1,10 @@
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from brain import views
+
+urlpatterns = [
+    path("brain/", views.brain, name="brain"),
+    path("brain/<slug:kind>/", views.document, name="document"),
+]

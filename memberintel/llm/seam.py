@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from hashlib import sha256
 from secrets import SystemRandom
 from typing import Any, overload
 from uuid import UUID
@@ -48,6 +49,7 @@ class _Attempts:
         self.tries += 1
         self.calls += 1
         route = self.chain[self.place]
+        wire = prompt.wire()
         return Call(
             backend=backend(route.provider),
             request=Request(
@@ -56,8 +58,8 @@ class _Attempts:
             purse=self.purse,
             attempt=self.calls,
             deadlines=self.deadlines,
-            digest=prompt.digest(),
-            request_bytes=len(prompt.wire()),
+            digest=sha256(wire).hexdigest(),
+            request_bytes=len(wire),
         )
 
     async def failed(self, error: ModelError) -> None:
@@ -175,7 +177,7 @@ async def embed(texts: Sequence[str], *, scope: Scope, purpose: str = "embed") -
         await attempts.failed(failure)
 
 
-def _completion[T](call: Call, text: str, output: T) -> Completion[T]:
+def _completion[T](call: Call, text: str, output: T | None) -> Completion[T]:
     finished = call.finished
     if finished is None:
         raise RuntimeError("a call that ended well has no Finished")

@@ -179,10 +179,10 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Finished
 
 @dataclass(frozen=True, slots=True)
 class Completion[T]:
-    """A whole answer; `output` is it as the shape that was asked for, None without one."""
+    """A whole answer. `output` is there exactly when a shape for it was asked for."""
 
     text: str = field(repr=False)
-    output: T = field(repr=False)
+    output: T | None = field(repr=False)
     usage: Usage
     model: str
     provider: str

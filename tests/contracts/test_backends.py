@@ -85,7 +85,7 @@ async def heard(prompt: Prompt, person: Person, until: type[Delta] | None = None
 
 async def ledger(person: Person) -> list[LedgerEntry]:
     await rows_written()
-    return await unit(person.scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    return await unit(person.scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
 
 
 def outcomes(rows: list[LedgerEntry]) -> list[tuple[int, str, str]]:
@@ -145,6 +145,7 @@ async def test_the_same_prompt_gets_the_same_answer_streamed_or_whole(rig: Rig, 
 async def test_structured_output_is_validated(rig: Rig, alice: Person) -> None:
     rig.play(Behaviour(text=(NOTES.model_dump_json(),)))
     done = await seam.complete("wrap_up", wrap_up_prompt(), scope=alice.scope, output=Notes)
+    assert done.output is not None
     assert done.output.decisions[0].messages == [1]
     assert outcomes(await ledger(alice)) == [(1, "complete", "")]
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,37 @@ def test_a_script_that_is_not_there_is_a_typed_error(file: Path, content: str | 
         file.write_text(content)
     with pytest.raises(Unavailable):
         heard("nobody")
+
+
+IN_ANOTHER_PROCESS = """
+import asyncio
+import django
+django.setup()
+from memberintel.llm import seam
+from memberintel.llm.types import Message, Prompt
+from memberintel.tenancy.context import SYSTEM
+done = asyncio.run(seam.complete("chat", Prompt((), (Message("user", "hello"),)), scope=SYSTEM))
+print(done.provider, done.text)
+"""
+
+
+def test_variables_route_another_process_to_a_script(file: Path) -> None:
+    write(file, {"demo": [{"steps": [{"error": "overloaded"}]}, {"steps": [{"text": "played"}]}]})
+    done = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "memberintel.settings",
+            "LLM_ROUTE_CHAT": "scripted:demo",
+        },
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == "scripted played"
+    assert len(Path(f"{file}.calls").read_text().splitlines()) == 2
 
 
 def test_a_text_in_words_keeps_every_character() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from memberintel.llm import call, seam
+from memberintel.llm import seam
 from memberintel.llm.backends import scripted
 from memberintel.llm.backends.base import RawDelta, Request
 from memberintel.llm.backends.registry import backend
@@ -39,9 +39,15 @@ def plays(first: list[dict[str, Any]], second: list[dict[str, Any]] | None = Non
     scripted.script("second", [{"steps": [step]} for step in second or [{"text": "second"}]])
 
 
+async def heard(person: Person) -> list[TextDelta]:
+    """The pieces of a chat answer."""
+    async with aclosing(seam.stream("chat", PROMPT, scope=person.scope)) as stream:
+        return [delta async for delta in stream if isinstance(delta, TextDelta)]
+
+
 async def ledger(scope: Scope) -> list[tuple[str, int, str, str]]:
     await rows_written()
-    rows = await unit(scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    rows = await unit(scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
     return [(row.model, row.attempt, row.outcome, row.error_code) for row in rows]
 
 
@@ -58,8 +64,7 @@ async def test_the_next_model_answers_when_the_first_does_not(alice: Person) -> 
 
 async def test_a_stream_falls_back_before_its_first_piece(alice: Person) -> None:
     plays([{"error": "bad_request"}])
-    stream = seam.stream("chat", PROMPT, scope=alice.scope)
-    assert [delta async for delta in stream][0] == TextDelta("second")
+    assert await heard(alice) == [TextDelta("second")]
 
 
 async def test_a_refusal_does_not_shop_around(alice: Person) -> None:
@@ -99,8 +104,9 @@ async def test_a_foreign_exception_does_not_get_out(
     alice: Person, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def stream(request: Request) -> AsyncGenerator[RawDelta]:
-        raise ValueError("the key sk-SECRET and the prompt")
-        yield
+        if request.prompt:
+            raise ValueError("the key sk-SECRET and the prompt")
+        yield TextDelta("never")
 
     monkeypatch.setattr(backend("scripted"), "stream", stream)
     with pytest.raises(Unavailable) as raised:
@@ -116,8 +122,7 @@ async def test_what_comes_after_finished_is_not_read(alice: Person, monkeypatch:
         yield TextDelta("late")
 
     monkeypatch.setattr(backend("scripted"), "stream", stream)
-    deltas = [delta async for delta in seam.stream("chat", PROMPT, scope=alice.scope)]
-    assert len(deltas) == 1
+    assert await heard(alice) == []
     assert len(await ledger(alice.scope)) == 1
 
 
@@ -127,7 +132,7 @@ async def test_a_ledger_that_cannot_be_written_does_not_cost_the_answer(
     def fail(record: object) -> None:
         raise OSError("database gone")
 
-    monkeypatch.setattr(call.actions, "record_call", fail)
+    monkeypatch.setattr("memberintel.usage.actions.record_call", fail)
     plays([{"text": "answer"}])
     assert (await seam.complete("chat", PROMPT, scope=alice.scope)).text == "answer"
     assert caplog.records[-1].levelno == logging.ERROR
@@ -148,12 +153,11 @@ async def test_a_row_is_written_although_the_caller_is_cancelled_twice(alice: Pe
 
 async def test_usage_told_before_a_break_is_kept(alice: Person) -> None:
     scripted.script(
-        "first", [{"steps": [{"usage": [100, 1, 900, 50]}, {"text": "a few words came"}, {"error": "unavailable"}]}]
+        "first",
+        [{"steps": [{"usage": [100, 1, 900, 50]}, {"text": "a few words came"}, {"error": "unavailable"}]}],
     )
     with pytest.raises(Unavailable):
-        async with aclosing(seam.stream("chat", PROMPT, scope=alice.scope)) as stream:
-            async for _ in stream:
-                pass
+        await heard(alice)
     await rows_written()
     (row,) = await unit(alice.scope, lambda: list(LedgerEntry.objects.all()))
     assert (row.input_tokens, row.cached_tokens, row.cache_write_tokens) == (100, 900, 50)
@@ -168,7 +172,7 @@ async def test_an_unknown_price_is_empty_and_an_offline_call_costs_nothing(
     await seam.complete("chat", PROMPT, scope=alice.scope)
     settings.LLM_ROUTES = {"title": ("offline:extractive",)}
     await seam.complete("title", PROMPT, scope=alice.scope)
-    rows = await unit(alice.scope, lambda: list(LedgerEntry.objects.order_by("id")))
+    rows = await unit(alice.scope, lambda: list(LedgerEntry.objects.order_by("started_at", "attempt")))
     assert [row.cost_micros for row in rows] == [None, 0]
 
 
@@ -182,10 +186,6 @@ async def test_a_call_without_a_customer_is_the_tenant_s_own() -> None:
 async def test_many_streams_at_once_each_get_their_own_answer_and_row(alice: Person) -> None:
     scripted.script("first", [{"steps": [{"words": "one two three four", "delay": 0.002}]}])
 
-    async def listen() -> str:
-        stream = seam.stream("chat", PROMPT, scope=alice.scope)
-        return "".join([delta.text async for delta in stream if isinstance(delta, TextDelta)])
-
-    heard = await asyncio.gather(*(listen() for _ in range(50)))
-    assert set(heard) == {"one two three four"}
+    answers = await asyncio.gather(*(heard(alice) for _ in range(50)))
+    assert {"".join(piece.text for piece in answer) for answer in answers} == {"one two three four"}
     assert len(await ledger(alice.scope)) == 50

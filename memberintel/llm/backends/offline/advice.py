@@ -12,7 +12,9 @@ MOST_OPEN_ITEMS = 5
 MOST_MEMORIES = 5
 LONGEST_QUOTE = 400  # characters
 LONGEST_ECHO = 160
+LONGEST_READ = 20_000  # characters of one message; of a longer one the beginning is read
 MESSAGES_LOOKED_BACK = 40
+TELLING_STEMS = 3
 
 _SOURCES = {
     "soul": "what I know about you",
@@ -25,7 +27,7 @@ _SOURCES = {
 
 def answer(prompt: Prompt) -> str:
     """A short answer made of quotations from the prompt and a few fixed words around them."""
-    asked = context.last_question(prompt)
+    asked = context.last_question(prompt)[:LONGEST_READ]
     first = all(message.role == "user" for message in prompt.messages)
     known = context.sections(prompt.system)
     recalled = context.sections([prompt.messages[-1].text]) if prompt.messages else []
@@ -44,7 +46,10 @@ def _handed_over(notes: list[Notes]) -> list[str]:
         return []
     parts = []
     if newest.note:
-        parts.append(f"Last time we left it at: {' '.join(newest.note)}")
+        note = " ".join(newest.note)
+        # A note may be written to the advisor, as something to do.
+        head = "For today I had noted:" if note.startswith("Ask ") else "Last time we left it at:"
+        parts.append(f"{head} {note}")
     if newest.draft:
         parts.append("(My notes on that session are not final yet.)")
     if newest.open_items:
@@ -89,7 +94,7 @@ def _said_before(prompt: Prompt) -> list[Sentence]:
     return [
         Sentence(text, "what you said earlier")
         for message in earlier[-MESSAGES_LOOKED_BACK:]
-        for text in stems.sentences(context.said(message.text))
+        for text in stems.sentences(context.said(message.text)[:LONGEST_READ])
     ]
 
 
@@ -107,10 +112,12 @@ def _reflection(asked: str, candidates: list[Sentence], opened: bool) -> list[st
 
 
 def _echo(asked: str) -> str:
-    """The question in the message, or its first sentence."""
+    """The last question in the message, else the first sentence that is about something."""
     parts = stems.sentences(asked)
-    questions = [part for part in parts if part.endswith("?")]
-    return _shortened((questions or parts or [asked])[-1 if questions else 0], LONGEST_ECHO)
+    questions = [part for part in parts if part.endswith("?") and stems.stems(part)]
+    telling = (part for part in parts if len(stems.stems(part)) >= TELLING_STEMS)
+    chosen = questions[-1] if questions else next(telling, parts[0] if parts else asked)
+    return _shortened(chosen, LONGEST_ECHO)
 
 
 def _listed(head: str, items: list[str]) -> str:

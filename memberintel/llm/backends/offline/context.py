@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memberintel.llm.types import Prompt
 
-_SECTION = re.compile(r'<section name="([^"]*)" label="([^"]*)">\n(.*?)\n?</section>', re.DOTALL)
-_ENTRY = re.compile(r'<entry label="([^"]*)">\n(.*?)\n?</entry>', re.DOTALL)
-# How the projection marks other enclosed data in a message (summaries, what tools did).
-_ENCLOSED = re.compile(r"<(section|summary|memory|tools)\b[^>]*>\n.*?\n?</\1>", re.DOTALL)
+# No pattern here looks for an end: `_blocks` does, in one pass, however many openings a text has.
+_SECTION = re.compile(r'<section name="([^"<>]*)" label="([^"<>]*)">\n')
+_ENTRY = re.compile(r'<entry label="([^"<>]*)">\n')
+# What the projection encloses in a message beside what was said: recall, summaries, what tools did.
+_ENCLOSED = {name: re.compile(rf"<{name}\b[^<>]*>\n") for name in ("section", "summary", "memory", "tools")}
+# What stands where a source was deleted: not a thing to quote.
+_REMOVED = re.compile(r"^\((?:removed by you\b[^)\n]*|This part was removed\.)\)$", re.MULTILINE)
 REMOVED_LABEL = "removed"
 DRAFT_ENDING = " (notes not final)"
 
@@ -50,18 +53,45 @@ class Notes:
 def sections(texts: Iterable[str]) -> list[Section]:
     """Every rendered section in `texts`, in order; those whose text was removed are left out."""
     return [
-        _section(*found.groups())
+        _section(block.opening[1], block.body)
         for text in texts
-        for found in _SECTION.finditer(text)
-        if found.group(2) != REMOVED_LABEL
+        for block in _blocks(text, _SECTION, "</section>")
+        if block.opening[2] != REMOVED_LABEL
     ]
 
 
-def _section(name: str, label: str, body: str) -> Section:
+def _section(name: str, body: str) -> Section:
     entries = tuple(
-        (html.unescape(entry.group(1)), html.unescape(entry.group(2))) for entry in _ENTRY.finditer(body)
+        (html.unescape(block.opening[1]), html.unescape(_REMOVED.sub("", block.body)).strip())
+        for block in _blocks(body, _ENTRY, "</entry>")
     )
-    return Section(name, html.unescape(_ENTRY.sub("", body)).strip(), entries)
+    rest = _REMOVED.sub("", _without(body, _ENTRY, "</entry>"))
+    return Section(name, html.unescape(rest).strip(), entries)
+
+
+@dataclass(frozen=True)
+class _Block:
+    opening: re.Match[str]
+    body: str
+    end: int
+
+
+def _blocks(text: str, opening: re.Pattern[str], closing: str) -> Iterator[_Block]:
+    at = 0
+    while found := opening.search(text, at):
+        end = text.find(closing, found.end())
+        if end < 0:
+            return
+        at = end + len(closing)
+        yield _Block(found, text[found.end() : end], at)
+
+
+def _without(text: str, opening: re.Pattern[str], closing: str) -> str:
+    kept, at = [], 0
+    for block in _blocks(text, opening, closing):
+        kept.append(text[at : block.opening.start()])
+        at = block.end
+    return "".join((*kept, text[at:]))
 
 
 def notes(section: Section) -> list[Notes]:
@@ -88,7 +118,9 @@ def _notes(label: str, body: str) -> Notes:
 
 def said(text: str) -> str:
     """What the customer wrote in a message, without the data that was put after it."""
-    return _ENCLOSED.sub("", text).strip()
+    for name, opening in _ENCLOSED.items():
+        text = _without(text, opening, f"</{name}>")
+    return text.strip()
 
 
 def last_question(prompt: Prompt) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -19,24 +20,26 @@ DEFAULT_WORDS = 400
 COMPACT_WORDS = 600
 FINDINGS = 3
 TITLE_WORDS = 8
+LEAST_TITLE_WORDS = 3
 TITLE_CHARACTERS = 60
 
-_TRANSCRIPT = re.compile(r"^<transcript>[^\n]*\n(.*?)^</transcript>", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^\[(\d+)\] (customer|advisor)(?: \d{1,2}:\d{2})?: (.*)$")
-_LIMIT = re.compile(r"^\s*word limit:\s*(\d+)\s*$", re.MULTILINE | re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:word limit:|at most)\s+(\d+)(?=\s+words\b|\s+are allowed\b|\s*$)", re.MULTILINE)
 _NUMBER = re.compile(r"\d")
+
+type Role = Literal["customer", "advisor"]
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the user's messages hold: the numbered lines of the transcript, and the words around it."""
+    """What a prompt asks: the numbered lines of the transcript, and the words around it, newest last."""
 
     lines: list[Line]
     around: str
 
 
 def wrap_up(prompt: Prompt) -> str:
-    """The wrap-up of the transcript in the prompt, as JSON; within the newest `word limit: N` line, if any."""
+    """The wrap-up of the transcript in the prompt, as JSON, within the newest word limit the prompt states."""
     asked = _asked(prompt)
     limits = _LIMIT.findall(asked.around)
     found = extract(asked.lines, max_words=int(limits[-1]) if limits else DEFAULT_WORDS)
@@ -77,9 +80,10 @@ def distill(prompt: Prompt, output: type[BaseModel] | None) -> str:
 
 
 def title(prompt: Prompt) -> str:
-    """The first words of the customer's first message."""
+    """The first words of the customer's first message, without a greeting before them."""
     first = next((line.text for line in _lines(prompt) if line.role == "customer"), "")
-    words = " ".join(stems.sentences(first)[:1]).split()
+    sentences = stems.sentences(first)
+    words = next((each for each in sentences if len(each.split()) >= LEAST_TITLE_WORDS), first).split()
     kept = " ".join(words[:TITLE_WORDS])
     if len(kept) > TITLE_CHARACTERS:
         kept = kept[:TITLE_CHARACTERS].rsplit(" ", 1)[0]
@@ -88,22 +92,19 @@ def title(prompt: Prompt) -> str:
 
 def _asked(prompt: Prompt) -> _Asked:
     lines: list[Line] = []
-    around: list[str] = []
-    for message in prompt.messages:
-        if message.role == "user":
-            around.append(_TRANSCRIPT.sub("", message.text))
-            for block in _TRANSCRIPT.findall(message.text):
-                lines += _numbered(block)
+    around = list(prompt.system)
+    inside = False
+    for text in (
+        text for message in prompt.messages if message.role == "user" for text in message.text.split("\n")
+    ):
+        if text.strip() in {"<transcript>", "</transcript>"}:
+            inside = text.strip() == "<transcript>"
+        elif not inside:
+            around.append(text)
+        elif found := _LINE.match(text):
+            role: Role = "customer" if found[2] == "customer" else "advisor"
+            lines.append(Line(int(found[1]), role, _text(found[3])))
     return _Asked(lines, "\n".join(around))
-
-
-def _numbered(block: str) -> list[Line]:
-    found = (_LINE.match(line) for line in block.split("\n"))
-    return [
-        Line(int(line[1]), "customer" if line[2] == "customer" else "advisor", _text(line[3]))
-        for line in found
-        if line
-    ]
 
 
 def _text(rendered: str) -> str:
