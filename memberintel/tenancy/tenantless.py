@@ -41,7 +41,7 @@ TENANTLESS: dict[str, Grants] = {
 }
 
 # Tables whose rows are added and never changed; only `eraser` deletes. Their migrations Protect them so.
-APPEND_ONLY = frozenset({"session_events"})
+APPEND_ONLY = frozenset({"session_events", "document_versions"})
 
 
 def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
