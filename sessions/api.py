@@ -154,6 +154,8 @@ async def end(request: HttpRequest, session: UUID) -> HttpResponseBase:
 @api("POST")
 async def leaving(request: HttpRequest, session: UUID) -> HttpResponseBase:
     """The page says goodbye as it leaves (a beacon: nobody reads the answer)."""
+    if await _act(queries.get_session, session) is None:
+        raise NotFound
     await _act(actions.leave, session=session)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 

@@ -20,7 +20,7 @@ class NoScope(RuntimeError):
 
 
 class ScopeChange(RuntimeError):
-    """A scope was entered inside a transaction of another one; end that transaction first."""
+    """A transaction of one scope was open when another was entered or used; end that transaction first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,11 @@ def current_customer_id() -> UUID:
 
 @contextmanager
 def scope(wanted: Scope) -> Iterator[Scope]:
-    """Do the work inside for `wanted`. Opens no transaction: each one that begins inside is stamped with it."""
+    """Do the work inside for `wanted`. Opens no transaction: each one that begins inside is stamped with it.
+
+    Never yield out of it in a generator: a generator shares the context of whoever reads it, and would hand
+    its scope to them. ScopeChange when a transaction of another scope is open.
+    """
     _refuse_change_inside_transaction(wanted)
     token = _scope.set(wanted)
     try:
@@ -73,9 +77,21 @@ def scope(wanted: Scope) -> Iterator[Scope]:
         _scope.reset(token)
 
 
-def _refuse_change_inside_transaction(wanted: Scope) -> None:
+@contextmanager
+def outside_scopes() -> Iterator[None]:
+    """Do the work inside for nobody, whatever scope the caller stands in: tenant tables are refused to it."""
+    _refuse_change_inside_transaction(None)
+    token = _scope.set(None)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def _refuse_change_inside_transaction(wanted: Scope | None) -> None:
     from django.db import connections
 
     for connection in connections.all(initialized_only=True):
-        if connection.in_atomic_block and getattr(connection, "stamped", wanted) != wanted:
+        scoped = getattr(connection, "tenant_role", None) is not None
+        if scoped and connection.in_atomic_block and getattr(connection, "stamped", None) != wanted:
             raise ScopeChange(f"a transaction of another scope is open on {connection.alias!r}")

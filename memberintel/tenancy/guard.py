@@ -6,11 +6,12 @@ from django.db import DatabaseError, connections
 
 from memberintel import env
 
+# Of the login and of every role it is a member of, however far: it could become any of them.
 _POWERS = """
-SELECT rolsuper, rolbypassrls,
-       EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
-               WHERE o.rolname = session_user AND c.relkind IN ('r', 'p', 'v', 'm'))
-FROM pg_catalog.pg_roles WHERE rolname = session_user
+SELECT bool_or(rolsuper), bool_or(rolbypassrls),
+       bool_or(EXISTS (SELECT FROM pg_catalog.pg_class c
+                       WHERE c.relowner = r.oid AND c.relkind IN ('r', 'p', 'v', 'm')))
+FROM pg_catalog.pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')
 """
 
 

@@ -40,6 +40,9 @@ TENANTLESS: dict[str, Grants] = {
     "vault.keks": Grants("SELECT, INSERT", ""),
 }
 
+# Tables whose rows are added and never changed; only `eraser` deletes. Their migrations Protect them so.
+APPEND_ONLY = frozenset({"session_events", "document_versions"})
+
 
 def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
     """After `migrate`: give app_common and support what the list says, and backup a look. Runs as the owner."""

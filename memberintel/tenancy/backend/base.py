@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django_rls.backends.postgresql import base
 
-from memberintel.tenancy.context import Scope, scope_or_none
+from memberintel.tenancy.context import Scope, ScopeChange, scope_or_none
 
 STAMP = (
     "SELECT set_config('role', %s, true), set_config('app.tenant_id', %s, true),"
@@ -37,8 +37,13 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
     def _set_autocommit(self, autocommit: bool) -> None:
         super()._set_autocommit(autocommit)
         self.stamped = None
-        if not autocommit:
+        if autocommit:
+            return
+        try:
             self._stamp()
+        except BaseException:
+            self.close()  # what the server thinks of this transaction is unknown: nothing more goes through it
+            raise
 
     def _stamp(self) -> None:
         wanted = scope_or_none()
@@ -51,8 +56,12 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
     def _run_in_transaction(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
     ) -> Any:
-        alone = self.get_autocommit() and not self.in_atomic_block
-        if alone and self.tenant_role is not None and scope_or_none() is not None:
+        if self.tenant_role is None:
+            return execute(sql, params, many, context)
+        wanted = scope_or_none()
+        if self.in_atomic_block and self.stamped != wanted:
+            raise ScopeChange(f"a transaction of another scope is open on {self.alias!r}")
+        if wanted is not None and self.get_autocommit():
             with transaction.atomic(using=self.alias, savepoint=False):
                 return execute(sql, params, many, context)
         return execute(sql, params, many, context)
