@@ -83,7 +83,13 @@ def _save(request: HttpRequest, kind: Kind) -> HttpResponse:
         )
     except Stale as stale:
         return _editor(
-            request, kind, **typed, base_version=stale.fresh.version, fresh=stale.fresh, problem=stale, status=409
+            request,
+            kind,
+            **typed,
+            base_version=stale.fresh.version,
+            fresh=stale.fresh,
+            problem=stale,
+            status=409,
         )
     except Rejected as rejected:
         return _editor(request, kind, **typed, base_version=base_version, problem=rejected, status=413)

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from psycopg_pool import PoolTimeout
 
-from memberintel.accounts.problems import problem, wants_problem
+from memberintel.accounts.http import NotFound, Problem, wants_problem
 from memberintel.vault.errors import CannotOpen
 
 NOT_FOUND = "There is nothing at this address, or it is not yours."
@@ -43,6 +43,8 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404: the same bytes for what is not there and for what is somebody else's."""
+    if wants_problem(request):
+        return NotFound().response()
     return answer(request, 404, "Not found", NOT_FOUND)
 
 
@@ -81,7 +83,7 @@ def answer(
 ) -> HttpResponse:
     """The error in the form the caller reads. Touches neither database nor session: both may be what failed."""
     if wants_problem(request):
-        return problem(status, detail, title=title)
+        return Problem(status, title.lower().replace(" ", "-"), detail).response()
     page = render_to_string(
         "error.html", {"status": status, "title": title, "detail": detail, "retry": retry}
     )

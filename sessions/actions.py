@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from brain import queries as brain
 from memberintel.lib import clock, tokens
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean
@@ -281,3 +282,26 @@ def leave(*, session: UUID, now: datetime | None = None) -> None:
 def stay() -> None:
     """A page of the product is shown: nobody has left."""
     Session.objects.filter(closed_at=None, leaving_at__isnull=False).update(leaving_at=None)
+
+
+def refresh_prompt() -> bool:
+    """After a source of prompts was removed: state the open session's prompt anew, without it.
+
+    From then on its model no longer sees that something was there. True when that touched an open session.
+    """
+    row = queries.open_session()
+    if row is None:
+        return False
+    stated = [event for event in log.load_live(row.id) if event.kind in kinds.PROMPT_KINDS]
+    sections = stated[-1].payload["sections"] if stated else []
+    parts = brain.prompt_parts([(section["name"], section["digest"]) for section in sections])
+    left = [section for section, part in zip(sections, parts, strict=True) if part.text is not None]
+    if len(left) == len(sections):
+        return False
+    draft = kinds.prompt_refreshed(sections=left, tools_digest=stated[-1].payload["tools_digest"])
+    try:
+        with transaction.atomic():
+            log.append(row.id, draft)
+    except SessionClosed:
+        return False
+    return True

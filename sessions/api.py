@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import UUID
@@ -16,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from memberintel.accounts.http import NotFound, Problem, api, body
 from memberintel.tenancy.context import current_scope
 from memberintel.tenancy.unit import unit
-from sessions import actions, follow, lease, queries, turn
+from sessions import actions, conduct, follow, queries
 from sessions.log import Turn, TurnRunning
 
-STOP_SECONDS = 3.0
+RUNNING = "The advisor is still answering your last message. Wait for the end, or stop the answer first."
 ClientKey = Annotated[str, StringConstraints(min_length=8, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 
 
@@ -55,9 +53,7 @@ class OpenBody(Body):
 async def messages(request: HttpRequest) -> HttpResponseBase:
     """Say something: 201 with the session, the turn, and where to follow the answer."""
     given = body(request, MessageBody)
-    said = await _say(given)
-    if not said.repeated:
-        turn.start(current_scope(), said.session, said.turn)
+    said = await _told(conduct.say(**given.model_dump()))
     answer = {
         **_turn(said.session, said.turn, said.seq),
         "seq": said.seq,
@@ -67,61 +63,43 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
     return JsonResponse(answer, status=HTTPStatus.OK if said.repeated else HTTPStatus.CREATED)
 
 
-async def _say(given: MessageBody) -> actions.Said:
-    """Say it; with `interrupt` or `close_previous` the answer that runs is stopped first."""
-    stops = given.interrupt or given.close_previous
-    while True:
-        try:
-            return await _act(
-                actions.say,
-                text=given.text,
-                client_key=given.client_key,
-                session=given.session,
-                close_previous=given.close_previous,
-            )
-        except TurnRunning as running:
-            if not stops or running.turn is None:
-                raise _running(running) from None
-            await _stop(running.turn)
-            stops = False
-
-
 def _turn(session: UUID, which: Turn, since: int) -> dict[str, Any]:
-    where = reverse("api-stream", args=[session, which.id])
     return {
         "session": str(session),
         "turn": str(which.id),
         "attempt": which.attempt,
-        "stream": f"{where}?attempt={which.attempt}&since={since}",
+        "stream": stream_address(session, which.id, which.attempt, since),
     }
 
 
-async def _act[**P, R](action: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The action in the caller's scope; its refusals as problems."""
+def stream_address(session: UUID, turn_id: UUID, attempt: int, since: int) -> str:
+    """Where an attempt is followed; `since` is the number of the turn's message in the log."""
+    return f"{reverse('api-stream', args=[session, turn_id])}?attempt={attempt}&since={since}"
+
+
+async def _told[R](work: Awaitable[R]) -> R:
+    """What the work gives; its refusals as problems."""
     try:
-        return await unit(current_scope(), action, *args, **kwargs)
+        return await work
     except actions.NotFound:
         raise NotFound from None
     except actions.Refusal as refusal:
         raise Problem(refusal.status, refusal.code.replace("_", "-"), refusal.text, **refusal.extra) from None
+    except TurnRunning as running:
+        raise Problem(
+            409, "turn-running", RUNNING, turn=str(running.turn) if running.turn else None
+        ) from None
 
 
-def _running(running: TurnRunning) -> Problem:
-    return Problem(
-        409,
-        "turn-running",
-        "The advisor is still answering your last message. Wait for the end, or stop the answer first.",
-        turn=str(running.turn) if running.turn else None,
-    )
+async def _act[**P, R](action: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    return await _told(unit(current_scope(), action, *args, **kwargs))
 
 
 @api("POST")
 async def open_session(request: HttpRequest) -> HttpResponseBase:
     """Open a session by hand; 409 names the open one unless `close_previous`."""
     given = body(request, OpenBody)
-    if given.close_previous:
-        await _stop_in(await _act(queries.open_session))
-    session = await _act(actions.open_session, close_previous=given.close_previous)
+    session = await _told(conduct.open_session(close_previous=given.close_previous))
     return JsonResponse({"session": str(session)}, status=HTTPStatus.CREATED)
 
 
@@ -150,24 +128,17 @@ def _whole(request: HttpRequest, name: str, default: int) -> int:
 @api("POST")
 async def stop(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
     """Stop an answer, whichever process gives it; what was generated is kept."""
-    if await _act(queries.get_session, session) is None:
-        raise NotFound
-    stopped = await _act(lease.ask_to_stop, session, turn_id)
-    await turn.stop(turn_id)
-    return JsonResponse({"stopping": stopped}, status=HTTPStatus.ACCEPTED)
+    stopping = await _told(conduct.stop(session=session, turn_id=turn_id))
+    return JsonResponse({"stopping": stopping}, status=HTTPStatus.ACCEPTED)
 
 
 @api("POST")
 async def retry(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
     """Answer the session's last message again; a second click on the same attempt does nothing."""
     given = body(request, RetryBody)
-    try:
-        following, began = await _act(actions.retry, session=session, turn=turn_id, attempt=given.attempt)
-    except TurnRunning as running:
-        raise _running(running) from None
-    if began:
-        turn.start(current_scope(), session, following)
-    since = await _act(queries.message_seq, session, turn_id)
+    following, began, since = await _told(
+        conduct.retry(session=session, turn_id=turn_id, attempt=given.attempt)
+    )
     return JsonResponse(
         _turn(session, following, since), status=HTTPStatus.CREATED if began else HTTPStatus.OK
     )
@@ -177,42 +148,21 @@ async def retry(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpRespo
 async def end(request: HttpRequest, session: UUID) -> HttpResponseBase:
     """End the session; a running answer is stopped first."""
     body(request, Body)
-    await _stop_in(await _act(queries.get_session, session))
-    ended = await _act(actions.end, session=session)
-    return JsonResponse({"ended": ended})
+    return JsonResponse({"ended": await _told(conduct.end(session=session))})
 
 
 @api("POST")
 async def leaving(request: HttpRequest, session: UUID) -> HttpResponseBase:
     """The page says goodbye as it leaves (a beacon: nobody reads the answer)."""
+    if await _act(queries.get_session, session) is None:
+        raise NotFound
     await _act(actions.leave, session=session)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 @api("POST")
 async def presence(request: HttpRequest) -> HttpResponseBase:
-    """A page of the product is shown."""
+    """A page of the product is shown; says which session it would be leaving when it goes, if any."""
     await _act(actions.stay)
-    return HttpResponse(status=HTTPStatus.NO_CONTENT)
-
-
-async def _stop_in(session: Any) -> None:
-    running = queries.running_turn(session) if session is not None else None
-    if running is not None:
-        await _stop(running)
-
-
-async def _stop(which: UUID) -> None:
-    """Stop the turn and wait until it has kept what it has; after three seconds it loses the right to write."""
-    session = await _act(queries.session_of_turn, which)
-    if session is None:
-        return
-    await _act(lease.ask_to_stop, session, which)
-    await turn.stop(which)
-    until = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < until:
-        row = await _act(queries.get_session, session)
-        if row is None or queries.running_turn(row) != which:
-            return
-        await asyncio.sleep(0.05)
-    await _act(lease.revoke, session, which)
+    standing = await _act(queries.open_session)
+    return JsonResponse({"session": str(standing.id) if standing else None})

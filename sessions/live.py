@@ -106,7 +106,7 @@ def feed_of(turn: UUID, attempt: int) -> Feed | None:
 
 def leave() -> None:
     """This process is about to go: followers are to connect again elsewhere. On the event loop's thread."""
-    global _leaving  # noqa: PLW0603 - a process leaves once
+    global _leaving
     _leaving = True
     for told in _told_when_leaving:
         if not told.done():

@@ -79,6 +79,15 @@ def transcript(session: Session) -> list[Item]:
     return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
 
 
+def turn_items(session: Session, turn: UUID) -> list[Item]:
+    """One turn of the session's log as a person sees it; [] when there is no such turn in it."""
+    if not SessionEvent.objects.filter(session_id=session.id, turn=turn).exists():
+        return []
+    events = log.load(session.id, after=message_seq(session.id, turn) - 1)
+    items = ui_transcript(events, running=running_turn(session), attempt=session.turn_attempt)
+    return [item for item in items if getattr(item, "turn", None) == turn]
+
+
 def transcript_lines(session: UUID) -> list[Line]:
     """The session's messages and answers from its raw log: no tools, no reasoning, no injected context.
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions import api
+from sessions import api, views
 
 urlpatterns = [
+    path("chat/", views.chat, name="chat"),
+    path("chat/act/", views.chat_act, name="chat-act"),
+    path("sessions/", views.session_list, name="sessions"),
+    path("sessions/<uuid:session>/", views.transcript, name="session"),
+    path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
     path("api/v1/messages/", api.messages, name="api-messages"),
     path("api/v1/sessions/", api.open_session, name="api-sessions"),
     path("api/v1/sessions/<uuid:session>/end/", api.end, name="api-end"),

@@ -70,14 +70,15 @@ def login() -> Callable[[str], AbstractContextManager[None]]:
         from django.db import connections
 
         connection = connections["default"]
-        before = connection.settings_dict
+        entry = connection.settings_dict  # shared by the connections of all threads, so all of them switch
+        before = dict(entry)
         connection.close()
-        connection.settings_dict = {**before, **_credentials(role)}
+        entry.update(_credentials(role))
         try:
             yield
         finally:
             connection.close()
-            connection.settings_dict = before
+            entry.update(before)
 
     return switch
 

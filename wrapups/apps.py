@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -5,3 +7,7 @@ class WrapupsConfig(AppConfig):
     name = "wrapups"
     label = "wrapups"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen to sessions."""
+        import_module("wrapups.receivers")

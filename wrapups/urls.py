@@ -1,5 +1,15 @@
+"""Addresses of wrap-ups."""
+
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from wrapups import views
+
+urlpatterns = [
+    path("wrap-ups/", views.wrap_up_list, name="wrap-ups"),
+    path("wrap-ups/<uuid:wrap_up>/", views.wrap_up, name="wrap-up"),
+    path("wrap-ups/<uuid:wrap_up>/edit/", views.edit, name="wrap-up-edit"),
+    path("wrap-ups/<uuid:wrap_up>/delete/", views.delete, name="wrap-up-delete"),
+    path("sessions/<uuid:session>/wrap-up/", views.of_session, name="session-wrap-up"),
+]

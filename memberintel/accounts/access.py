@@ -14,7 +14,6 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from memberintel.accounts import queries
-from memberintel.accounts.problems import problem, wants_problem
 from memberintel.tenancy.context import NoScope, Scope, scope
 from memberintel.tenancy.models import Tenant, Tier, User
 
@@ -25,9 +24,8 @@ type AsyncView = Callable[..., Awaitable[HttpResponseBase]]
 def signed_in[V: Callable[..., Any]](view: V) -> V:
     """The view runs for the person who is signed in, in their scope and (if sync) their time zone.
 
-    Nobody signed in: to the sign-in page, or a 401 problem under /api/. Staff belong to no tenant and go to
-    the support desk, or get a 403. For an async view the scope does not reach into a streamed body: enter it
-    there again with `scope_of`.
+    Nobody signed in: to the sign-in page. Staff belong to no tenant and go to the support desk. The API has a
+    gate of its own, `memberintel.accounts.http.api`.
     """
     if iscoroutinefunction(view):
         return cast(V, _async(cast(AsyncView, view)))
@@ -55,8 +53,6 @@ def tier_required(right: str, *, feature: str, explanation: str) -> Callable[[Vi
             tier = tier_of(request)
             if getattr(tier, right):
                 return view(request, *args, **kwargs)
-            if wants_problem(request):
-                return problem(403, f"{explanation} Your account is on {tier.name}.", type="tier")
             context = {"feature": feature, "explanation": explanation, "tier": tier, "place": "wrap-ups"}
             status = 200 if request.method in {"GET", "HEAD"} else 403
             return render(request, "accounts/upgrade.html", context, status=status)
@@ -92,21 +88,14 @@ def _async(view: AsyncView) -> AsyncView:
 
 def _refusal(request: HttpRequest, user: Any) -> HttpResponseBase | None:
     if not user.is_authenticated:
-        if wants_problem(request):
-            return problem(401, "Sign in first.", type="not-signed-in")
         return redirect_to_login(request.get_full_path())
     if user.tenant_id is None:
-        if wants_problem(request):
-            return problem(403, "This account belongs to no customer.", type="no-tenant")
         return redirect("admin:index")
     return None
 
 
 @contextmanager
 def _local_time(request: HttpRequest) -> Iterator[None]:
-    if wants_problem(request):
-        yield
-        return
     person = queries.person()
     request.person = person  # type: ignore[attr-defined]  # the menu greets by it
     with timezone.override(person.zone):

@@ -12,7 +12,7 @@ from memberintel.accounts import actions
 from memberintel.tenancy.models import User
 
 
-class AccountAdapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Sign-up makes a tenant with its owner; staff go to the support desk."""
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:

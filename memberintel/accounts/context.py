@@ -12,5 +12,5 @@ def page(request: HttpRequest) -> dict[str, object]:
     return {
         "offline_advisor": settings.LLM_ROUTES["chat"][0].startswith("offline:"),
         "person_name": person.display_name if person else "",
-        "mail_folder": settings.EMAIL_FILE_PATH if settings.EMBEDDED else None,
+        "mail_folder": settings.DATA_DIR / "mail" if settings.EMBEDDED else None,
     }

@@ -42,6 +42,11 @@ class NotFound(Problem):
         super().__init__(404, "not-found", "There is nothing here.")
 
 
+def wants_problem(request: HttpRequest) -> bool:
+    """Whether the caller is a script: everything under /api/ is answered with documents, not pages."""
+    return request.path_info.startswith("/api/")
+
+
 type View[**P] = Callable[Concatenate[HttpRequest, P], Coroutine[Any, Any, HttpResponseBase]]
 
 

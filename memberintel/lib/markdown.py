@@ -24,7 +24,7 @@ def render(text: str) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}, renderer_cls=Renderer)
     parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
-    parser.validateLink = allowed  # type: ignore[method-assign]
+    parser.validateLink = allowed  # type: ignore[method-assign, assignment]
     return parser
 
 

@@ -14,7 +14,7 @@
   const draftName = `memberintel:draft:${form.dataset.person}`;
 
   let session = form.dataset.session || null;
-  let running = null; // {turn, attempt, node, abort}
+  let running = null; // {turn, abort}
 
   // --- small tools ---------------------------------------------------------------------------------------
 
@@ -154,6 +154,11 @@
       text(more) {
         text.append(more);
       },
+      replace(words, thoughts) {
+        text.textContent = words;
+        if (reasoning) reasoning.textContent = "";
+        if (thoughts) this.reasoning(thoughts);
+      },
       reasoning(more) {
         if (!reasoning) {
           const fold = make("details", "fold");
@@ -202,19 +207,24 @@
     conversation.setAttribute("aria-busy", String(on));
   }
 
-  async function stream(turnNode, turn, attempt, seen) {
+  async function stream(turnNode, turn, address) {
     const abort = new AbortController();
-    const mine = { turn, attempt, abort };
+    const mine = { turn, abort };
     running = mine;
     busy(true);
     const answer = openAnswer(turnNode);
-    if (seen) answer.text(seen);
-    let started = Boolean(seen);
+    let started = false;
     let failure = null;
     following = atEnd();
     follow();
     const handlers = {
-      turn() {},
+      turn(data) {
+        if (data.text === undefined) return;
+        answer.replace(data.text, data.reasoning ?? ""); // told from what was saved: it stands for all before
+        started = Boolean(data.text);
+        answer.state(started ? "Writing…" : "Thinking…");
+        follow();
+      },
       text(data) {
         if (!started) answer.state("Writing…");
         started = true;
@@ -231,7 +241,7 @@
         follow();
       },
       notice(data) {
-        answer.notice(data.text ?? data.message ?? "");
+        answer.notice(data.text ?? "");
         follow();
       },
       done() {},
@@ -240,7 +250,7 @@
       },
     };
     const end = await window.memberintelStream.follow(
-      turnPath(turn, "stream"),
+      address,
       handlers,
       {
         lost: () => answer.state("Connection lost. The answer goes on without you; reconnecting…"),
@@ -256,7 +266,7 @@
     const settled = await settle(turnNode, turn);
     if (!settled) {
       answer.state(failure ? "" : "Reload the page to see the whole answer.", false);
-      if (failure) answer.notice(failure.message ?? failure.detail ?? "The advisor could not answer.");
+      if (failure) answer.notice(failure.message ?? "The advisor could not answer.");
     }
     say(failure ? "The answer failed." : "The answer is complete.");
     follow();
@@ -309,7 +319,7 @@
     following = true;
     const node = conversation.querySelector(`[data-turn="${data.turn}"]`) ?? showMessage(text);
     node.dataset.turn = data.turn;
-    if (!(running && running.turn === data.turn)) stream(node, data.turn, data.attempt);
+    if (!(running && running.turn === data.turn)) stream(node, data.turn, data.stream);
   }
 
   function adopt(id) {
@@ -392,7 +402,7 @@
       return;
     }
     act.remove();
-    stream(node, turn, result.data.attempt);
+    stream(node, turn, result.data.stream);
   }
 
   conversation.addEventListener("submit", (event) => {
@@ -420,7 +430,7 @@
     const node = conversation.querySelector(`[data-turn="${turn}"]`);
     if (node) {
       node.querySelector('[data-state="running"]')?.remove();
-      stream(node, turn, Number(form.dataset.runningAttempt));
+      stream(node, turn, form.dataset.runningStream);
     }
   }
   page.scrollTop = page.scrollHeight;

@@ -48,7 +48,7 @@ def test_of_many_edits_at_once_one_is_saved_and_the_others_hear_of_it(alice: Per
     def edit(number: int) -> str:
         try:
             with scope(alice.scope):
-                return f"version {save(f'text {number}', base).version}"
+                return f"version {save(f'edit {number} of {base}', base).version}"
         except Stale as stale:
             return f"stale, {stale.fresh.version} stands"
         finally:

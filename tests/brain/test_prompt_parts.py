@@ -31,12 +31,13 @@ def test_a_text_is_kept_once_and_comes_back_in_the_order_asked_for(alice: Person
 def test_removing_a_source_removes_its_text_and_nobody_elses(alice: Person) -> None:
     gone, stays = uuid7(), uuid7()
     with scope(alice.scope):
-        digests = actions.store_parts([part("the same words", gone), part("the same words", stays)])
+        words = '<section name="wrap_ups" label="Notes">\nthe same words\n</section>'
+        digests = actions.store_parts([part(words, gone), part(words, stays)])
         assert actions.remove_parts(source_kind="wrap_up", source_id=gone) == 1
         first, second = queries.prompt_parts([("wrap_ups", digest) for digest in digests])
         assert first == Part("wrap_ups", None, clock.now().date())
-        assert second.text == "the same words"
-        assert "(removed by you on " in assemble([first, second])[0]
+        assert second.text == words
+        assert assemble([first, second])[0].splitlines()[1].startswith("(removed by you on ")
         assert actions.remove_parts(source_kind="wrap_up", source_id=gone) == 0
 
 

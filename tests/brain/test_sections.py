@@ -58,7 +58,9 @@ async def broken(_: SectionRequest) -> Section | None:
     raise RuntimeError("cannot read")
 
 
-async def test_a_section_that_fails_leaves_no_prompt_with_a_hole(alice: Person, settings: LazySettings) -> None:
+async def test_a_section_that_fails_leaves_no_prompt_with_a_hole(
+    alice: Person, settings: LazySettings
+) -> None:
     settings.PROMPT_SECTIONS = ["brain.sections.base", "tests.brain.test_sections.broken"]
     with pytest.raises(RuntimeError, match="cannot read"):
         await prompt.build(request(alice))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -99,6 +100,7 @@ async def test_a_message_during_an_answer_is_refused_unless_it_interrupts(alice:
     _, said = await say(client)
     status, problem = await say(client, "Never mind")
     assert (status, problem["turn"]) == (409, said["turn"])
+    await _until_the_model_is_asked()
     status, following = await say(client, "Stop, tell me something else", interrupt=True)
     assert status == 201
     assert (await listen(client, said["stream"]))[-1].event == "done"
@@ -185,3 +187,9 @@ async def test_nobody_and_staff_are_told_so() -> None:
 async def test_other_methods_are_refused_with_the_right_one(alice: Person) -> None:
     response = await (await client_of(alice)).get("/api/v1/messages/")
     assert (response.status_code, response["Allow"]) == (405, "POST")
+
+
+async def _until_the_model_is_asked() -> None:
+    async with asyncio.timeout(10):
+        while not scripted.wires("api"):
+            await asyncio.sleep(0.01)

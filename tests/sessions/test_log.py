@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from uuid import UUID, uuid4
@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from memberintel.tenancy.context import Scope, scope
+from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen
 from sessions import lease, log
 from sessions.domain import events as kinds
@@ -227,29 +227,13 @@ def test_without_the_key_there_is_an_error_and_never_an_empty_history(
 # --- many at once ----------------------------------------------------------------------------------------
 
 
-def _append_many(who: Scope, session: UUID, count: int) -> None:
-    import django
-
-    os.environ["DJANGO_SETTINGS_MODULE"] = "memberintel.settings"
-    django.setup()
-    with scope(who):
-        for number in range(count):
-            log.append(session, kinds.pending_state(text=f"{os.getpid()}-{number}"))
-
-
 @pytest.mark.slow
 def test_two_hundred_appends_from_four_processes_are_gapless(alice: Person) -> None:
     session = open_for(alice)
-    connection.close()
-    context = multiprocessing.get_context("spawn")
-    processes = [
-        context.Process(target=_append_many, args=(alice.scope, session, 50), daemon=True) for _ in range(4)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(timeout=60)
-    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+    ids = [str(alice.scope.tenant_id), str(alice.scope.customer_id), str(session)]
+    command = [sys.executable, "-m", "tests.sessions.appender", *ids, "50"]
+    processes = [subprocess.Popen(command) for _ in range(4)]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
     with scope(alice.scope):
         events = log.load(session)
     assert [event.seq for event in events] == list(range(1, 202))

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from memberintel.lib.extract import Extract
 from memberintel.lib.text import sanitise, visible
 
+# Where a prompt's copies come from, so that deleting the source removes them.
+SOURCE_WRAP_UP = "wrap_up"  # the id is the wrap-up's
+SOURCE_DRAFT = "wrap_up_draft"  # the id is the session's: a draft is no row
+
 _LIMIT = 4000
 
 

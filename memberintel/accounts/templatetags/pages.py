@@ -54,7 +54,7 @@ def section_title(name: str) -> str:
 @register.filter
 def section_words(text: str) -> str:
     """A section of the prompt as a person reads it: without wrapper lines and entities."""
-    lines = []
+    lines: list[str] = []
     for line in text.split("\n"):
         if entry := re.fullmatch(r'<entry label="([^"<>]*)">', line):
             lines += ["", entry[1]] if lines else [entry[1]]

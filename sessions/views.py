@@ -1,0 +1,247 @@
+"""The pages of conversations: the one going on, the list of all, and each word for word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST, require_safe
+
+from memberintel.accounts.access import signed_in
+from memberintel.vault.errors import CannotOpen
+from sessions import actions, conduct, queries
+from sessions.api import RUNNING, stream_address
+from sessions.domain.transcript import AnswerItem, Item
+from sessions.log import TurnRunning
+from sessions.models import Session
+
+UNTITLED = "A conversation"
+SEALED = "This title cannot be opened"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Items of one turn, which the page replaces as a whole, or items that belong to no turn."""
+
+    turn: UUID | None
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A session in the list."""
+
+    session: Session
+    title: str
+
+
+@require_safe
+@signed_in
+def chat(request: HttpRequest) -> HttpResponse:
+    """The conversation that is going on, or the place to begin one."""
+    return _chat(request)
+
+
+@require_POST
+@signed_in
+async def chat_act(request: HttpRequest) -> HttpResponseBase:
+    """What the forms of the chat page do when no script does it: say, stop, try again, end."""
+    act = ACTS.get(request.POST.get("act", ""))
+    if act is None:
+        raise BadRequest("unknown act")
+    try:
+        return await act(request)
+    except actions.NotFound:
+        raise Http404 from None
+    except TurnRunning:
+        return await _refused(request, 409, RUNNING, running=True)
+    except actions.Refusal as refusal:
+        return await _refused(request, refusal.status, refusal.text)
+
+
+async def _say(request: HttpRequest) -> HttpResponse:
+    await conduct.say(
+        text=request.POST.get("text", ""),
+        client_key=request.POST.get("client_key", "")[:100] or str(uuid4()),
+        session=_id(request, "session") if request.POST.get("session") else None,
+        interrupt=request.POST.get("interrupt") == "true",
+    )
+    return redirect(reverse("chat") + "#end-of-conversation")
+
+
+async def _stop(request: HttpRequest) -> HttpResponse:
+    session = _id(request, "session")
+    await conduct.stop(session=session, turn_id=_id(request, "turn"))
+    await conduct.stop_in(session)
+    return redirect("chat")
+
+
+async def _retry(request: HttpRequest) -> HttpResponse:
+    attempt = request.POST.get("attempt", "")
+    if not attempt.isdecimal() or len(attempt) > 9:
+        raise BadRequest("attempt is a number")
+    await conduct.retry(session=_id(request, "session"), turn_id=_id(request, "turn"), attempt=int(attempt))
+    return redirect("chat")
+
+
+async def _end(request: HttpRequest) -> HttpResponse:
+    session = _id(request, "session")
+    await conduct.end(session=session)
+    return redirect(f"{reverse('chat')}?{urlencode({'ended': session})}")
+
+
+ACTS = {"say": _say, "stop": _stop, "retry": _retry, "end": _end}
+
+
+async def _refused(
+    request: HttpRequest, status: int, alert: str, *, running: bool = False
+) -> HttpResponseBase:
+    """The page again with what was typed and why it was not taken."""
+    page = sync_to_async(signed_in(_chat))
+    return await page(
+        request, status=status, alert=alert, alert_running=running, draft=request.POST.get("text", "")
+    )
+
+
+def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
+    session = queries.open_session()
+    items = queries.transcript(session) if session else []
+    context = {
+        "place": "chat",
+        "session": session,
+        "blocks": blocks(items),
+        "running": _running(session, items) if session else None,
+        "client_key": str(uuid4()),
+        "has_history": bool(session is None and queries.list_sessions(limit=1)),
+        "ended": _ended(request) if session is None else None,
+        "limit": settings.MESSAGE_LIMIT_CHARACTERS,
+        "live": True,
+    }
+    return render(request, "sessions/chat.html", context | more, status=status)
+
+
+def _ended(request: HttpRequest) -> Session | None:
+    """The session that was ended a moment ago, to point to it."""
+    try:
+        found = queries.get_session(UUID(request.GET.get("ended", "")))
+    except ValueError:
+        return None
+    return found if found and not found.is_open else None
+
+
+def _running(session: Session, items: list[Item]) -> dict[str, str] | None:
+    """The answer that is being given, for the script to follow."""
+    for item in reversed(items):
+        if isinstance(item, AnswerItem) and item.state == "running" and item.turn:
+            since = queries.message_seq(session.id, item.turn)
+            where = stream_address(session.id, item.turn, item.attempt, since)
+            return {"turn": str(item.turn), "stream": where}
+    return None
+
+
+@require_safe
+@signed_in
+def session_list(request: HttpRequest) -> HttpResponse:
+    """All conversations, newest first, a page at a time."""
+    before, before_id = request.GET.get("before"), request.GET.get("before_id")
+    try:
+        rows = queries.list_sessions(
+            before=_moment(before) if before else None,
+            before_id=UUID(before_id) if before_id else None,
+            limit=queries.PAGE + 1,
+        )
+    except ValueError as error:  # half a cursor, or one that is none
+        raise BadRequest(str(error)) from None
+    shown, more = rows[: queries.PAGE], len(rows) > queries.PAGE
+    context = {
+        "place": "sessions",
+        "rows": [Row(row, title_of(row)) for row in shown],
+        "paged": before is not None,
+        "older": _cursor(shown[-1]) if more else None,
+    }
+    return render(request, "sessions/sessions.html", context)
+
+
+@require_safe
+@signed_in
+def transcript(request: HttpRequest, session: UUID) -> HttpResponse:
+    """One conversation, word for word."""
+    row = _session(session)
+    items = queries.transcript(row)
+    context = {
+        "place": "sessions",
+        "session": row,
+        "title": title_of(row),
+        "blocks": blocks(items),
+        "has_prompt": any(item.kind == "prompt" for item in items),
+    }
+    return render(request, "sessions/session.html", context)
+
+
+@require_safe
+@signed_in
+def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
+    """One turn as it stands in the page, for the script to put in place when an answer has ended."""
+    row = _session(session)
+    items = queries.turn_items(row, turn)
+    if not items:
+        raise Http404
+    context = {"block": Block(turn, tuple(items)), "session": row, "live": row.is_open}
+    response = render(request, "sessions/_block.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def blocks(items: list[Item]) -> list[Block]:
+    """The items in their order, those of one turn together where they follow one another."""
+    grouped: list[Block] = []
+    for item in items:
+        turn = getattr(item, "turn", None)
+        if grouped and turn is not None and grouped[-1].turn == turn:
+            grouped[-1] = Block(turn, (*grouped[-1].items, item))
+        else:
+            grouped.append(Block(turn, (item,)))
+    return grouped
+
+
+def title_of(session: Session) -> str:
+    """The title to show, whatever became of it."""
+    try:
+        return session.title or UNTITLED
+    except CannotOpen:
+        return SEALED
+
+
+def _session(session: UUID) -> Session:
+    row = queries.get_session(session)
+    if row is None:
+        raise Http404
+    return row
+
+
+def _cursor(session: Session) -> str:
+    return urlencode({"before": session.last_activity_at.isoformat(), "before_id": session.id})
+
+
+def _moment(given: str) -> datetime:
+    moment = parse_datetime(given)
+    if moment is None or moment.tzinfo is None:
+        raise ValueError("before is a moment with its time zone")
+    return moment
+
+
+def _id(request: HttpRequest, name: str) -> UUID:
+    try:
+        return UUID(request.POST.get(name, ""))
+    except ValueError:
+        raise BadRequest(f"{name} is an id") from None

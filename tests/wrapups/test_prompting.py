@@ -1,0 +1,65 @@
+"""The prompt that asks for a wrap-up: its texts are versioned, its transcript cannot be broken out of."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from memberintel.lib.extract import Line
+from wrapups import prompting
+from wrapups.prompting import Said
+
+AT = datetime(2023, 3, 12, 6, 30, tzinfo=UTC)
+# A changed text is a new file under a new name: stored wrap-ups say which one they were written with.
+SHA256 = {
+    "wrap_up_1": "d9fc9dd55856b9fd1352f0c2475d7f6f3dafda7b744d9ae1316c972eef4c0aa1",
+    "wrap_up_tight_1": "4697ab82adb327d8e3cbff3c709b5c4b8ded45eda0f97aa0f0b0d57e0f0150d7",
+}
+
+
+def said(number: int, text: str, role: str = "customer") -> Said:
+    return Said(Line(number, "customer" if role == "customer" else "advisor", text), AT)
+
+
+def test_prompt_texts_do_not_change_under_their_name() -> None:
+    folder = Path(prompting.__file__).parent / "prompts"
+    found = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.txt")}
+    assert found == SHA256
+
+
+def test_the_transcript_is_numbered_escaped_and_in_local_time() -> None:
+    lines = [said(12, "a <b> & c\n\n</transcript>\nd\r\x00"), said(13, "ok", "advisor")]
+    assert prompting.transcript(lines, ZoneInfo("America/New_York")) == (
+        "<transcript>\n"
+        "[12] customer 01:30: a &lt;b&gt; &amp; c / &lt;/transcript&gt; / d\n"
+        "[13] advisor 01:30: ok\n"
+        "</transcript>"
+    )
+
+
+def test_the_request_says_how_many_words_and_keeps_the_transcript_apart() -> None:
+    prompt = prompting.first_prompt([said(1, "Hello")], ZoneInfo("UTC"), 400)
+    assert "at most 400 words" in prompt.system[0]
+    assert prompt.messages[0].text.startswith("<transcript>\n[1] customer")
+    again = prompting.tighter(prompt, "{}", 512, 400)
+    assert again.wire().startswith(prompt.wire())
+    assert "512 words" in again.messages[-1].text
+
+
+def test_parts_hold_every_message_once_and_in_order() -> None:
+    lines = [said(number, f"{number} " + "word " * 150) for number in range(1, 20)]
+    stretches = prompting.parts(lines, window=5000)
+    assert len(stretches) > 1
+    assert [one for stretch in stretches for one in stretch] == lines
+    assert prompting.parts(lines, window=200_000) == [lines]
+    assert prompting.parts([], window=5000) == [[]]
+
+
+def test_a_message_that_fits_no_part_is_cut_and_nothing_of_it_lost() -> None:
+    long = said(1, "word " * 5000)
+    pieces = [one for stretch in prompting.parts([long], window=5000) for one in stretch]
+    assert len(pieces) > 1
+    assert "".join(one.line.text for one in pieces) == long.line.text
+    assert {one.line.number for one in pieces} == {1}

@@ -1,0 +1,142 @@
+"""Wrap-ups, the work owed for closed sessions, and the record of runs."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from memberintel.lib import clock
+from memberintel.lib.ids import uuid7
+from memberintel.tenancy.models import PrivateModel
+from memberintel.vault.fields import SealedJSON, SealedText
+
+
+class SessionLog(PrivateModel):
+    """The wrap-up of one session. Workers insert it and can never change or delete it.
+
+    `decisions`, `open_items` and `new_context` are lists of {id, text, messages}; an id lasts as long as the
+    item, messages are numbers of the session's messages. The session's times are copied: they never change
+    once it is closed, and lists and prompts are ordered by them.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    session_id = models.UUIDField(editable=False)
+    session_started_at = models.DateTimeField(editable=False)
+    session_last_activity_at = models.DateTimeField(editable=False)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    summary = SealedText()
+    decisions = SealedJSON()
+    open_items = SealedJSON()
+    new_context = SealedJSON()
+    next_session_note = SealedText()
+    model = models.CharField(max_length=120)
+    prompt_version = models.CharField(max_length=40)
+    word_count = models.PositiveIntegerField()
+    shortened = models.BooleanField(default=False)
+    dropped = models.PositiveIntegerField(default=0)
+    edited_at = models.DateTimeField(null=True)
+    edited_by = models.UUIDField(null=True)
+
+    class Meta:
+        db_table = "session_logs"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "session_id"], name="session_logs_one_per_session"),
+            models.CheckConstraint(
+                condition=models.Q(edited_at__isnull=True, edited_by__isnull=True)
+                | models.Q(edited_at__isnull=False, edited_by__isnull=False),
+                name="session_logs_edited_when_and_by",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant_id", "customer_id", "-session_last_activity_at", "-id"],
+                name="session_logs_recent",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class JobKind(models.TextChoices):
+    """What can be owed for a closed session."""
+
+    WRAP_UP = "wrap_up"
+    JOURNAL = "journal"
+    MOOD = "mood"
+
+
+class JobState(models.TextChoices):
+    """Where owed work stands. Only `queued` and `failed` are ever worked on; the rest are final."""
+
+    TRIVIAL = "trivial"
+    OFF_RECORD = "off_record"
+    QUEUED = "queued"
+    DONE = "done"
+    UNFUNDED = "unfunded"
+    FAILED = "failed"
+    DELETED = "deleted"
+    EXPIRED = "expired"
+
+
+class ClosingJob(PrivateModel):
+    """One piece of work owed for a closed session, inserted by the transaction that closes it.
+
+    `attempt` counts the claims and fences them: only the claim that carries the present number may write a
+    result, and only while its lease lasts does nobody else claim. `last_error` is a code and holds no content.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    session_id = models.UUIDField(editable=False)
+    session_started_at = models.DateTimeField(editable=False)
+    session_last_activity_at = models.DateTimeField(editable=False)
+    kind = models.CharField(max_length=10, choices=JobKind)
+    state = models.CharField(max_length=10, choices=JobState)
+    attempt = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    next_try_at = models.DateTimeField(null=True)
+    daily_tries = models.PositiveSmallIntegerField(default=0)
+    last_error = models.CharField(max_length=60, blank=True, default="")
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        db_table = "closing_jobs"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "session_id", "kind"], name="closing_jobs_one_per_session_and_kind"
+            ),
+            models.CheckConstraint(condition=models.Q(kind__in=JobKind.values), name="closing_jobs_kind"),
+            models.CheckConstraint(condition=models.Q(state__in=JobState.values), name="closing_jobs_state"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant_id", "customer_id", "kind", "-session_last_activity_at"],
+                name="closing_jobs_recent",
+            ),
+            # What the backfill looks through: small however many jobs are done.
+            models.Index(
+                fields=["id"],
+                name="closing_jobs_owed",
+                condition=models.Q(state__in=["queued", "failed"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Run(models.Model):
+    """One run of a maintenance command: when, what it counted, whether it broke. Holds no tenant content."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40)
+    started_at = models.DateTimeField(default=clock.now, editable=False)
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    error = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        db_table = "runs"
+        indexes = [models.Index(fields=["kind", "-started_at"], name="runs_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,57 @@
+"""A session has closed: what is owed for it becomes a row in the very transaction that closes it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db import transaction
+from django.dispatch import receiver
+
+from memberintel.lib import clock
+from memberintel.tenancy.context import Scope
+from sessions.signals import session_closed
+from wrapups.models import ClosingJob, JobKind, JobState
+from wrapups.tasks import nudge
+
+
+class ClosedSession(Protocol):
+    """What is read of the session that has closed."""
+
+    id: UUID
+    tenant_id: UUID
+    customer_id: UUID
+    started_at: datetime
+    last_activity_at: datetime
+    close_reason: str | None
+    off_record: bool
+    substantive: bool
+
+
+@receiver(session_closed, dispatch_uid="wrapups.owe_wrap_up")
+def owe_wrap_up(sender: object, session: ClosedSession, now: datetime, **kwargs: Any) -> None:
+    """Owe the wrap-up, or note why there is none. Nothing is owed for an erased session."""
+    if session.close_reason == "erased":
+        return
+    state = _state(session)
+    job = ClosingJob.objects.create(
+        tenant_id=session.tenant_id,
+        customer_id=session.customer_id,
+        session_id=session.id,
+        session_started_at=session.started_at,
+        session_last_activity_at=session.last_activity_at,
+        kind=JobKind.WRAP_UP,
+        state=state,
+        created_at=clock.now(),  # an import closes at times of the past; waiting is counted from today
+    )
+    if state == JobState.QUEUED:
+        scope = Scope(session.tenant_id, session.customer_id)
+        transaction.on_commit(partial(nudge, job.id, scope), robust=True)
+
+
+def _state(session: ClosedSession) -> JobState:
+    if session.off_record:
+        return JobState.OFF_RECORD
+    return JobState.QUEUED if session.substantive else JobState.TRIVIAL

@@ -1,0 +1,164 @@
+"""The pages of wrap-ups: all of them, one to read, to edit and to delete, and what became of a session's."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_http_methods, require_safe
+
+from memberintel.accounts.access import signed_in, tier_required
+from memberintel.tenancy.models import User
+from memberintel.vault.errors import CannotOpen
+from wrapups import actions, forms, queries
+from wrapups.queries import WrapUp
+
+pro = tier_required(
+    "wrap_up_pages",
+    feature="Wrap-ups",
+    explanation="After each conversation I write a short note: what was decided, what is open, what I learned "
+    "and where to begin next time. I use these notes on every tier, also on yours. On Pro you can read them, "
+    "correct them and delete them.",
+)
+
+# Why a closed session has no wrap-up to show, by the state of the work owed for it.
+STATES = {
+    "trivial": ("Nothing to note", "There was too little in this conversation to take notes on."),
+    "off_record": ("Off the record", "This conversation was off the record: no notes were taken."),
+    "queued": ("Writing my notes", "I am writing my notes on this conversation. It takes a moment."),
+    "unfunded": (
+        "No notes yet",
+        "This month's wrap-ups are used up. The conversation is kept, and the notes follow if the budget is back "
+        "within a week.",
+    ),
+    "failed": (
+        "No notes yet",
+        "Writing the notes did not work. I try again by myself, once a day; the conversation itself is kept.",
+    ),
+    "deleted": ("You deleted these notes", "They are gone, also from what I knew in later conversations."),
+    "expired": ("These notes have expired", "They were older than your retention period allows."),
+}
+
+
+@require_safe
+@signed_in
+@pro
+def wrap_up_list(request: HttpRequest) -> HttpResponse:
+    """All wrap-ups, newest first, a page at a time."""
+    before, before_id = request.GET.get("before"), request.GET.get("before_id")
+    try:
+        found = queries.list_wrap_ups(
+            before=_moment(before) if before else None,
+            before_id=UUID(before_id) if before_id else None,
+            limit=queries.PAGE + 1,
+        )
+    except ValueError as error:  # half a cursor, or one that is none
+        raise BadRequest(str(error)) from None
+    shown, more = found[: queries.PAGE], len(found) > queries.PAGE
+    context = {
+        "place": "wrap-ups",
+        "wrap_ups": shown,
+        "pending": [] if before else queries.list_pending(),
+        "paged": before is not None,
+        "older": _cursor(shown[-1]) if more else None,
+    }
+    return render(request, "wrapups/wrap_ups.html", context)
+
+
+@require_safe
+@signed_in
+@pro
+def wrap_up(request: HttpRequest, wrap_up: UUID) -> HttpResponse:
+    """One wrap-up."""
+    found = _wrap_up(wrap_up)
+    return render(request, "wrapups/wrap_up.html", {"place": "wrap-ups", "wrap_up": found})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+@pro
+def edit(request: HttpRequest, wrap_up: UUID) -> HttpResponse:
+    """Change what a wrap-up says. What was typed comes back when it cannot be saved."""
+    found = _wrap_up(wrap_up)
+    if not found.readable:
+        return redirect("wrap-up", wrap_up)
+    if request.method != "POST":
+        return _editor(request, found, forms.of_wrap_up(found))
+    try:
+        actions.edit(wrap_up, forms.read(request.POST), by=cast(User, request.user).id)
+    except actions.NotFound:
+        raise Http404 from None
+    except actions.Empty:
+        problem = "A wrap-up needs a summary. To get rid of the whole of it, delete it."
+    except actions.TooLong as error:
+        problem = f"These are {error.words:,} words; at most {error.limit:,} fit. Nothing was saved yet."
+    except CannotOpen:
+        problem = "This wrap-up cannot be opened right now, so nothing was written over it."
+    else:
+        messages.success(request, "Saved. From the next conversation on I go by your words.")
+        return redirect("wrap-up", wrap_up)
+    return _editor(request, found, forms.of_post(request.POST), problem)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+@pro
+def delete(request: HttpRequest, wrap_up: UUID) -> HttpResponse:
+    """Ask once, then delete for good."""
+    found = _wrap_up(wrap_up)
+    if request.method != "POST":
+        return render(request, "wrapups/delete.html", {"place": "wrap-ups", "wrap_up": found})
+    try:
+        actions.delete(wrap_up, by=cast(User, request.user).id)
+    except actions.NotFound:
+        raise Http404 from None
+    messages.success(
+        request, "Deleted, also from what I knew in later conversations. It is not written again."
+    )
+    return redirect("wrap-ups")
+
+
+@require_safe
+@signed_in
+@pro
+def of_session(request: HttpRequest, session: UUID) -> HttpResponse:
+    """The wrap-up of a session, or what became of it."""
+    found = queries.wrap_up_of(session)
+    if found is not None:
+        return redirect("wrap-up", found.id)
+    state = queries.state_of(session)
+    if state not in STATES:
+        raise Http404
+    title, words = STATES[state]
+    context = {"place": "wrap-ups", "session_id": session, "title": title, "words": words, "state": state}
+    return render(request, "wrapups/none.html", context)
+
+
+def _editor(request: HttpRequest, found: WrapUp, form: forms.Form, problem: str = "") -> HttpResponse:
+    context = {"place": "wrap-ups", "wrap_up": found, "form": form, "problem": problem}
+    return render(request, "wrapups/edit.html", context, status=400 if problem else 200)
+
+
+def _wrap_up(wrap_up: UUID) -> WrapUp:
+    found = queries.get_wrap_up(wrap_up)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _cursor(wrap_up: WrapUp) -> str:
+    return urlencode({"before": wrap_up.session_last_activity_at.isoformat(), "before_id": wrap_up.id})
+
+
+def _moment(given: str) -> datetime:
+    moment = parse_datetime(given)
+    if moment is None or moment.tzinfo is None:
+        raise ValueError("before is a moment with its time zone")
+    return moment
