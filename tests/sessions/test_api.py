@@ -45,7 +45,7 @@ async def say(client: AsyncClient, text: str = QUESTION, **more: Any) -> tuple[i
 
 
 async def listen(client: AsyncClient, address: str, last_id: str = "") -> list[sse.ServerEvent]:
-    response = await client.get(address, headers={"Last-Event-ID": last_id} if last_id else {})
+    response: Any = await client.get(address, headers={"Last-Event-ID": last_id} if last_id else {})
     assert response["Content-Type"] == "text/event-stream"
     reader = sse.Reader()
     return [event async for chunk in response.streaming_content for event in reader.feed(chunk)]
