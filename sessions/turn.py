@@ -11,6 +11,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from traceback import format_tb
 from typing import Any, Final
@@ -175,19 +176,19 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
 
 
 async def _generate(job: Job) -> None:
-    events = await _prepare(job)
-    prompt = projection.provider_prompt(events)
+    prompt = projection.provider_prompt(await _prepare(job))
     answer, feed = job.answer, job.feed
     stream = seam.stream("chat", prompt, scope=job.scope, session=job.session, turn=job.turn.id)
-    async for delta in stream:
-        if isinstance(delta, TextDelta):
-            answer.text += delta.text
-            feed.write("text", delta.text)
-        elif isinstance(delta, ReasoningDelta):
-            answer.reasoning += delta.text
-            feed.write("reasoning", delta.text)
-        elif isinstance(delta, Finished):
-            answer.finished = delta
+    async with aclosing(stream) as deltas:
+        async for delta in deltas:
+            if isinstance(delta, TextDelta):
+                answer.text += delta.text
+                feed.write("text", delta.text)
+            elif isinstance(delta, ReasoningDelta):
+                answer.reasoning += delta.text
+                feed.write("reasoning", delta.text)
+            elif isinstance(delta, Finished):
+                answer.finished = delta
 
 
 async def _prepare(job: Job) -> list[Event]:

@@ -168,6 +168,7 @@ async def test_other_peoples_ids_and_random_ids_are_the_same_404(
             base = f"/api/v1/sessions/{session}"
             for path, given in (
                 (f"{base}/end/", {}),
+                (f"{base}/leaving/", {}),
                 (f"{base}/turns/{turn_id}/stop/", {}),
                 (f"{base}/turns/{turn_id}/retry/", {"attempt": 1}),
             ):
