@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "MEMBERINTEL_DATA": str(script.parent),
         "MEMBERINTEL_LLM_SCRIPT": str(script),
         "LLM_ROUTE_CHAT": "scripted:browser",
-        "REDIS_URL": f"{os.environ['REDIS_URL'].partition('?')[0]}?db=9",
+        "REDIS_URL": _own_queue(os.environ["REDIS_URL"]),
         "DATABASE_POOL": "8",
         "LOG_LEVEL": "WARNING",
     }
@@ -110,6 +110,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             except subprocess.TimeoutExpired:
                 part.kill()
                 part.wait()
+
+
+def _own_queue(redis_url: str) -> str:
+    """A Redis database no other test process puts jobs into."""
+    number = int("".join(filter(str.isdigit, os.environ.get("PYTEST_XDIST_WORKER", ""))) or 0)
+    return f"{redis_url.partition('?')[0]}?db={8 + number % 8}"
 
 
 def _until_ready(address: str, web: subprocess.Popen[bytes]) -> None:

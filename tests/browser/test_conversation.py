@@ -53,7 +53,7 @@ async def answered(page: Page, times: int = 1) -> None:
 async def test_talk_end_read_the_notes_and_be_remembered(site: Site, pro: Person) -> None:
     async with visit(site, pro) as visitor:
         page = await visitor.page()
-        await expect(page.locator(".notice-bar")).to_have_count(0)  # a scripted model is none of the offline kind
+        await expect(page.locator(".notice-bar")).to_have_count(0)  # the model follows a script
         await say(page, PLAN)
         await answered(page)
         await page.get_by_role("button", name="End conversation").click()
