@@ -20,7 +20,7 @@ from memberintel.lib.ids import uuid7
 from memberintel.llm.backends import scripted
 from memberintel.tenancy.context import scope
 from sessions import actions, queries, turn
-from sessions.domain.transcript import ClosedItem, MessageItem, PromptItem, RecallItem
+from sessions.domain.transcript import ClosedItem, Item, MessageItem, PromptItem, RecallItem
 from sessions.models import Session
 from sessions.views import blocks
 from tests.accounts.test_sign_up import signed_in
@@ -56,7 +56,7 @@ async def page_with(client: AsyncClient, words: str, path: str = "/chat/") -> st
 
 
 def field(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
+    found = re.search(rf'name="{name}"\s+value="([^"]+)"', page)
     assert found is not None
     return found[1]
 
@@ -172,7 +172,7 @@ def test_paging_shows_every_session_once_in_few_queries(alice: Person) -> None:
         with CaptureQueriesContext(connection) as run:
             page = client.get(address).content.decode()
         assert len([each for each in run if "set_config" not in each["sql"]]) <= 12
-        seen += re.findall(r'class="title" href="/sessions/([^"/]+)/"', page)
+        seen += re.findall(r'class="title"\s+href="/sessions/([^"/]+)/"', page)
         older = re.search(r'href="\?(before=[^"]+)"', page)
         if older:
             address = "/sessions/?" + older[1].replace("&amp;", "&")
@@ -235,14 +235,14 @@ def test_times_are_those_of_the_persons_own_clock(alice: Person) -> None:
 
 def test_what_stands_inside_a_turn_stays_with_it() -> None:
     one, two, now = uuid7(), uuid7(), datetime(2026, 5, 3, tzinfo=UTC)
-    items = [
+    items: list[Item] = [
         MessageItem(1, uuid7(), now, turn=one, text="a", readable=True),
         PromptItem(2, uuid7(), now, refreshed=False, sections=()),
         RecallItem(3, uuid7(), now, turn=one, late=True, sections=()),
         MessageItem(4, uuid7(), now, turn=two, text="b", readable=True),
         ClosedItem(5, uuid7(), now, reason="idle", by="clock"),
     ]
-    assert [(block.turn, len(block.items)) for block in blocks(list(items))] == [
+    assert [(block.turn, len(block.items)) for block in blocks(items)] == [
         (one, 3),
         (two, 1),
         (None, 1),
