@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import logout
@@ -20,7 +20,6 @@ from unfold.sites import UnfoldAdminSite
 
 from memberintel.accounts import two_factor
 from memberintel.tenancy.desk import Look, configured
-from memberintel.tenancy.models import User
 
 type View = Callable[..., HttpResponseBase]
 
@@ -69,7 +68,7 @@ class Desk(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
             return render(
                 request, "error.html", {"title": "No login", "status": 503, "detail": detail}, status=503
             )
-        return two_factor.missing(request, cast(User, request.user))
+        return two_factor.missing(request, request.user)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """There is one sign-in for everybody."""

@@ -15,7 +15,7 @@ from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, record
 from wrapups import actions
 from wrapups.models import ClosingJob, JobState, Run, SessionLog
 
-STATES = {
+STATES: dict[str, str] = {
     JobState.QUEUED: "info",
     JobState.DONE: "success",
     JobState.FAILED: "danger",

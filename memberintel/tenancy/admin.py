@@ -54,6 +54,7 @@ class TierDesk(Edit):
     fields = ("key", "name", "wrap_up_pages", "wrap_ups_injected")
     editable = ("name", "wrap_up_pages", "wrap_ups_injected")
     search_ids = ()  # three rows need no search
+    owners = ()
     list_order = "key"
 
 
@@ -72,8 +73,16 @@ class TenantDesk(Edit):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         return super().get_queryset(request).select_related("tier").exclude(pk=SYSTEM_TENANT_ID)
 
-    def of_people(self, queryset: models.QuerySet[Any], found: list[User]) -> models.QuerySet[Any]:
-        return queryset.filter(pk__in={user.tenant_id for user in found if user.tenant_id})
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> tuple[models.QuerySet[Any], bool]:
+        """The account of a person, by address or id, or of that id."""
+        if not search_term.strip():
+            return queryset, False
+        wanted = as_id(search_term)
+        found = User.objects.using(SUPPORT).filter(pk=wanted) if wanted else people(search_term)
+        ids = {user.tenant_id for user in found} | {wanted}
+        return queryset.filter(pk__in=ids - {None}), False
 
     def formfield_for_foreignkey(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -83,7 +92,7 @@ class TenantDesk(Edit):
         return field
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        return lookup in {"tier__key__exact", "tier__exact"}
+        return lookup == "tier__key__exact" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description="account")
     def label(self, row: Tenant) -> str:

@@ -17,8 +17,9 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.options import ActionLocation
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
 from django.db import models, transaction
 from django.db.models import F, Func, Q
@@ -33,6 +34,7 @@ from unfold.views import ChangeList
 
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
+from memberintel.lib.text import clean
 from memberintel.tenancy.models import PrivateModel, TenantModel, User
 
 SUPPORT = "support"
@@ -54,7 +56,7 @@ def since(moment: datetime) -> UUID:
 
 def people(beginning: str) -> list[User]:
     """The accounts whose address is, or begins with, what is given; a few at most, the exact one first."""
-    address = beginning.strip().lower()
+    address = clean(beginning).strip().lower()
     if not address:
         return []
     found = User.objects.using(SUPPORT).filter(email__startswith=address).order_by("email")
@@ -213,13 +215,33 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         options = self.opts
         return request.user.has_perm(f"{options.app_label}.change_{options.model_name}")
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
         """The row's page, with the list's actions as buttons: they are posted to the list, with one row chosen."""
-        extra = dict(kwargs.pop("extra_context", None) or {})
-        extra["acts"] = [(name, words) for _, name, words in self.get_actions(request).values()]
+        extra = dict(extra_context or {})
+        extra["acts"] = self.get_action_choices(request, default_choices=[])
         extra["show_save_and_continue"] = extra["show_save_and_add_another"] = False
-        response: HttpResponse = super().changeform_view(request, *args, extra_context=extra, **kwargs)
+        response: HttpResponse = super().changeform_view(request, object_id, form_url, extra)
         return response
+
+    def get_action_choices(
+        self,
+        request: HttpRequest,
+        default_choices: Any = None,
+        action_location: ActionLocation = ActionLocation.CHANGE_LIST,
+    ) -> list[tuple[str, str]]:
+        """As Django's: unfold's lacks the last parameter, which is warned of."""
+        if default_choices is None:
+            default_choices = [("", "What to do with them")]
+        choices: list[tuple[str, str]] = admin.ModelAdmin.get_action_choices(
+            self, request, default_choices, action_location
+        )
+        return choices
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -249,9 +271,11 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
         """By id exactly, or by the beginning of the owner's address."""
-        if not search_term.strip():
+        if not search_term.strip() or not self.search_ids:
             return queryset, False
         wanted = as_id(search_term)
+        if not issubclass(self.model, TenantModel):
+            return (queryset.filter(pk=wanted) if wanted else queryset.none()), False
         if wanted is None:
             return self.of_people(queryset, people(search_term)), False
         person = User.objects.using(SUPPORT).filter(pk=wanted, tenant__isnull=False).first()
@@ -272,14 +296,16 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return bool(asked.get("q", "").strip()) or any(name in asked for name in self.owners)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Only what an index serves: the tenant, and with it the customer and the session."""
+        """Only what an index serves: the filters; the tenant, and with it the customer and the session."""
+        if lookup in {getattr(each, "parameter_name", "") for each in self.list_filter}:
+            return True
         return lookup in self.owners and request is not None and "tenant_id" in request.GET
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The row, with its person, or None."""
         try:
-            found = self.get_queryset(request).get(pk=object_id)
-        except (self.model.DoesNotExist, ValidationError, ValueError, FieldDoesNotExist):
+            found = self.get_queryset(request).get(pk=clean(object_id))
+        except (self.model.DoesNotExist, ValidationError):
             return None
         with_people([found])
         return found
