@@ -9,6 +9,8 @@ from anthropic.types import (
     MessageDeltaUsage,
     RawContentBlockDelta,
     RawMessageStreamEvent,
+)
+from anthropic.types import (
     Usage as GivenUsage,
 )
 from anthropic.types.raw_content_block_start_event import ContentBlock

@@ -26,7 +26,7 @@ from memberintel.llm.backends.gemini.reading import Reading
 from memberintel.llm.errors import ModelError, Unavailable
 from memberintel.llm.types import Embeddings, Usage
 
-PROJECT, LOCATION, TOKEN = "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GEMINI_ACCESS_TOKEN"  # noqa: S105
+PROJECT, LOCATION, TOKEN = "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GEMINI_ACCESS_TOKEN"
 KEY, BASE_URL = "GEMINI_API_KEY", "GEMINI_BASE_URL"
 CREDENTIALS = "GOOGLE_APPLICATION_CREDENTIALS"
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -98,7 +98,10 @@ class Gemini:
                 raise Unavailable(reason="corrupt answer")
             told = [each.statistics for each in found.embeddings or ()]
             counted = [int(each.token_count) for each in told if each and each.token_count]
-            if len(counted) != len(sent):
+            whole = found.usage_metadata.prompt_token_count if found.usage_metadata else None
+            if whole:
+                counted = [whole]
+            elif len(counted) != len(sent):
                 counted = await asyncio.to_thread(lambda: [tokens.count(text) for text in sent])
             return Embeddings(vectors, Usage(sum(counted)), model, self.name)
 
