@@ -80,12 +80,11 @@ def transcript(session: Session) -> list[Item]:
 
 
 def turn_items(session: Session, turn: UUID) -> list[Item]:
-    """One turn of the session's log as a person sees it; [] when there is no such turn in it."""
+    """The session's log from that turn on, as a person sees it; [] when there is no such turn in it."""
     if not SessionEvent.objects.filter(session_id=session.id, turn=turn).exists():
         return []
     events = log.load(session.id, after=message_seq(session.id, turn) - 1)
-    items = ui_transcript(events, running=running_turn(session), attempt=session.turn_attempt)
-    return [item for item in items if getattr(item, "turn", None) == turn]
+    return ui_transcript(events, running=running_turn(session), attempt=session.turn_attempt)
 
 
 def transcript_lines(session: UUID) -> list[Line]:

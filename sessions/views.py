@@ -193,24 +193,27 @@ def transcript(request: HttpRequest, session: UUID) -> HttpResponse:
 def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
     """One turn as it stands in the page, for the script to put in place when an answer has ended."""
     row = _session(session)
-    items = queries.turn_items(row, turn)
-    if not items:
+    block = next((block for block in blocks(queries.turn_items(row, turn)) if block.turn == turn), None)
+    if block is None:
         raise Http404
-    context = {"block": Block(turn, tuple(items)), "session": row, "live": row.is_open}
+    context = {"block": block, "session": row, "live": row.is_open}
     response = render(request, "sessions/_block.html", context)
     response["Cache-Control"] = "no-store"
     return response
 
 
 def blocks(items: list[Item]) -> list[Block]:
-    """The items in their order, those of one turn together where they follow one another."""
+    """The items in their order, those of one turn together with what stands between them (the frozen prompt)."""
     grouped: list[Block] = []
     for item in items:
         turn = getattr(item, "turn", None)
-        if grouped and turn is not None and grouped[-1].turn == turn:
-            grouped[-1] = Block(turn, (*grouped[-1].items, item))
-        else:
+        near = range(max(0, len(grouped) - 3), len(grouped))
+        begun = next((n for n in near if turn and grouped[n].turn == turn), None)
+        if begun is None:
             grouped.append(Block(turn, (item,)))
+        else:
+            between = [inner for block in grouped[begun:] for inner in block.items]
+            grouped[begun:] = [Block(turn, (*between, item))]
     return grouped
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from django.conf import settings
 from django.http import HttpRequest
 
+from memberintel.llm import routes
+
 
 def page(request: HttpRequest) -> dict[str, object]:
-    """Whether the offline advisor answers, the person's name, and where letters go when there is no mail."""
+    """Whether the offline advisor answers and what to set, the person's name, where letters go without mail."""
     person = getattr(request, "person", None)
     return {
-        "offline_advisor": settings.LLM_ROUTES["chat"][0].startswith("offline:"),
+        "offline_advisor": routes.answers_offline(),
+        "model_variables": routes.variables_to_set() or ("ANTHROPIC_API_KEY",),
         "person_name": person.display_name if person else "",
-        "mail_folder": settings.DATA_DIR / "mail" if settings.EMBEDDED else None,
+        "mail_folder": settings.MAILERS["default"].get("OPTIONS", {}).get("file_path"),
     }

@@ -26,7 +26,7 @@ def app() -> Iterator[Celery]:
 
 @pytest.fixture
 def count(app: Celery) -> Any:
-    @app.task(base=TenantTask)  # type: ignore[untyped-decorator]
+    @app.task(base=TenantTask, shared=False)  # type: ignore[untyped-decorator]
     def count(least: int) -> tuple[int, str]:
         """Sessions in scope, and in whose name they were counted."""
         found = Session.objects.count()
@@ -48,7 +48,7 @@ def test_it_runs_in_the_scope_of_its_arguments(count: Any, cast: Cast) -> None:
 
 
 def test_it_may_have_a_tenant_and_no_customer(app: Celery, cast: Cast) -> None:
-    @app.task(base=TenantTask)  # type: ignore[untyped-decorator]
+    @app.task(base=TenantTask, shared=False)  # type: ignore[untyped-decorator]
     def whose() -> str:
         return str(scope_or_none())
 
@@ -92,7 +92,7 @@ def test_a_tenant_that_is_no_id_fails(count: Any) -> None:
 
 @pytest.mark.parametrize("login", ["web", "worker"])
 def test_a_system_task_is_refused_tenant_tables(app: Celery, cast: Cast, login: str) -> None:
-    @app.task(base=SystemTask)  # type: ignore[untyped-decorator]
+    @app.task(base=SystemTask, shared=False)  # type: ignore[untyped-decorator]
     def peek() -> int:
         return Session.objects.count()
 
