@@ -46,6 +46,7 @@ class Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.method, self.path = str(scope["method"]), str(scope["path"])
         self.headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
+        self.port = int((scope.get("client") or ("", 0))[1])
         self._receive, self._send = receive, send
         self.begun = False
         self.left = asyncio.Event()
@@ -132,7 +133,9 @@ class Loopback:
             if exchange.path == "/v1/messages":
                 asked = messages.read(body)
                 _check_model(asked.model)
-                await self._answer(exchange, Call("messages", asked.model, body), asked, AsMessages(asked))
+                await self._answer(
+                    exchange, Call("messages", asked.model, body, exchange.port), asked, AsMessages(asked)
+                )
             elif exchange.path.startswith("/v1/models/"):
                 model = exchange.path.removeprefix("/v1/models/")
                 _check_model(model)
@@ -166,7 +169,7 @@ class Loopback:
             await exchange.reply(200, gemini.embedded(verb, body))
             return
         asked = gemini.read(model, body, stream=verb == "streamGenerateContent")
-        await self._answer(exchange, Call(api, model, body), asked, AsGemini(asked))
+        await self._answer(exchange, Call(api, model, body, exchange.port), asked, AsGemini(asked))
 
     # --- answers -----------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,15 +48,20 @@ def read(model: str, body: bytes, *, stream: bool) -> Asked:
             tuple(_message(content, model) for content in contents),
             tuple(
                 Tool(each["name"], each.get("description", ""), json.dumps(each["parametersJsonSchema"]))
-                for each in declared
+                for each in map(_spelt, declared)
             ),
         ),
         schema=config.get("responseJsonSchema") or config.get("responseSchema"),
         blocks=list(_blocks(given)),
         most_tokens=config.get("maxOutputTokens", 8192),
-        shown=bool(thinking.get("includethoughts")),
+        shown=bool(thinking.get("includeThoughts")),
         stream=stream,
     )
+
+
+def _spelt(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields in the spelling of JSON: the SDK sends some in the other one, and the API takes both."""
+    return {re.sub("_([a-z])", lambda found: found[1].upper(), key): value for key, value in given.items()}
 
 
 def _blocks(given: dict[str, Any]) -> Iterator[Block]:
@@ -73,7 +79,8 @@ def _message(content: dict[str, Any], model: str) -> Message:
     calls = [part for part in parts if "functionCall" in part]
     for part in calls:
         signed = part.get("thoughtSignature")
-        if signed is not None and signed != signature(model, part["functionCall"]["name"]):
+        own = signature(model, part["functionCall"]["name"])
+        if signed is not None and signed.replace("-", "+").replace("_", "/") != own:
             raise Refusal(400, "a thought signature was changed")
     role: Role = "assistant" if content.get("role") == "model" else "user"
     return Message(

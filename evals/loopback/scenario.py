@@ -49,11 +49,13 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Call:
-    """A request for an answer: which API, which model, and its body as it came over the wire."""
+    """A request for an answer: which API, which model, its body as it came over the wire, and the client's port,
+    which tells connections apart."""
 
     api: Literal["messages", "vertex", "key"]
     model: str
     body: bytes
+    port: int = 0
 
 
 class Scenario:

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from evals.loopback.server import Server, running
 from memberintel.llm import windows
-from tests.contracts.rigs import RIGS, STEERABLE, WIRED, AnthropicRig, GeminiKeyRig, Rig, VertexRig, WireRig
+from tests.contracts.rigs import RIGS, STEERABLE, WIRED, Rig, WireRig
 
 
 @pytest.fixture(scope="session")
@@ -32,23 +32,19 @@ def steered(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pyt
 
 
 @pytest.fixture(params=WIRED, ids=lambda rig: rig.name)
-def wired(
-    request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> AnthropicRig | VertexRig | GeminiKeyRig:
+def wired(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> WireRig:
     """A provider reached over HTTP."""
-    made: AnthropicRig | VertexRig | GeminiKeyRig = _made(request, settings, monkeypatch)
+    made = _made(request, settings, monkeypatch)
+    assert isinstance(made, WireRig)
     return made
 
 
 def _made(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Rig:
     kind = request.param
-    rig: Rig
-    if issubclass(kind, WireRig):
-        rig = kind(request.getfixturevalue("loopback"))
+    rig: Rig = kind(request.getfixturevalue("loopback")) if issubclass(kind, WireRig) else kind()
+    if isinstance(rig, WireRig):
         for name, value in rig.variables().items():
             monkeypatch.setenv(name, value)
-    else:
-        rig = kind()
     windows._told.clear()
     settings.LLM_ROUTES = dict.fromkeys(settings.PURPOSES, (rig.route,)) | {
         "embed": (rig.embeds or rig.route,)

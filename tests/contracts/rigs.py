@@ -112,7 +112,14 @@ class WireRig:
     exact = True
     silence = 1.0
     embeds: str | None = None
+    provider: str
+    route: str
+    name: str
     statuses: dict[str, int]
+
+    def variables(self) -> dict[str, str]:
+        """What to set so that the SDK finds the server."""
+        raise NotImplementedError
 
     def __init__(self, server: Server) -> None:
         self.server = server

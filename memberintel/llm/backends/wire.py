@@ -69,10 +69,33 @@ def certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def http_client() -> httpx2.AsyncClient:
-    """A client for one event loop."""
+def http_client(opened: Opened | None = None) -> httpx2.AsyncClient:
+    """A client for one event loop; `opened` is told of each response."""
     # Redirects are not followed: a key must not travel to another host.
-    return httpx2.AsyncClient(verify=certificates(), timeout=TIMEOUT, limits=LIMITS)
+    return httpx2.AsyncClient(
+        verify=certificates(),
+        timeout=TIMEOUT,
+        limits=LIMITS,
+        event_hooks={"response": [opened.note]} if opened else None,
+    )
+
+
+class Opened:
+    """The newest response of each task, for an SDK that lets go of an abandoned stream only when it is collected."""
+
+    def __init__(self) -> None:
+        self._of: WeakKeyDictionary[asyncio.Task[object], httpx2.Response] = WeakKeyDictionary()
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Called by the client when a response begins."""
+        if (task := asyncio.current_task()) is not None:
+            self._of[task] = response
+
+    async def close(self) -> None:
+        """Lets go of the running task's response."""
+        task = asyncio.current_task()
+        if task is not None and (response := self._of.pop(task, None)) is not None:
+            await response.aclose()
 
 
 def plain(text: str) -> str:

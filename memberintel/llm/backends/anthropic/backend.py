@@ -122,7 +122,7 @@ def _typed() -> Iterator[None]:
 
 
 def _status_error(error: anthropic.APIStatusError) -> ModelError:
-    """By its type where it has one: an error inside a stream comes with the status 200."""
+    """By its type where that says more than the status: an error inside a stream comes with the status 200."""
     asked = wire.retry_after(error.response.headers) if error.status_code != 200 else None
     reason = f"http {error.status_code}" if error.status_code != 200 else f"stream {error.type}"
     match error.type:
@@ -136,8 +136,6 @@ def _status_error(error: anthropic.APIStatusError) -> ModelError:
             return wire.not_allowed(reason)
         case "invalid_request_error" | "not_found_error" | "request_too_large":
             return BadRequest(reason=reason)
-        case "api_error":
-            return Unavailable(reason=reason)
     if error.status_code == 200:
         return Unavailable(reason="stream error")
     return wire.status_error(error.status_code, error.response.headers)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -50,6 +50,7 @@ class Client:
 
     sdk: genai.Client
     connections: httpx2.AsyncClient
+    opened: wire.Opened
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -74,14 +75,15 @@ class Gemini:
                 contents=list[types.ContentUnion](contents(request.prompt, request.model)),
                 config=config(request),
             )
-            async with aclosing(chunks):  # type: ignore[type-var]
-                try:
-                    async for chunk in chunks:
-                        for delta in reading.take(chunk):
-                            yield delta
-                except httpx2.TransportError:
-                    if reading.finished is None:
-                        raise
+            try:
+                async for chunk in chunks:
+                    for delta in reading.take(chunk):
+                        yield delta
+            except httpx2.TransportError:
+                if reading.finished is None:
+                    raise
+            finally:
+                await client.opened.close()
             if reading.finished is not None:
                 yield reading.finished
 
@@ -143,7 +145,8 @@ def _machine_credentials(path: str) -> Credentials:
 
 
 def _client(access: Access) -> Client:
-    connections = wire.http_client()
+    opened = wire.Opened()
+    connections = wire.http_client(opened)
     # All of it explicit: what is left out, the SDK looks for in variables of its own. A client of ours keeps
     # it from switching to aiohttp where that can be imported.
     options = types.HttpOptions(
@@ -154,7 +157,8 @@ def _client(access: Access) -> Client:
         retry_options=types.HttpRetryOptions(attempts=1),
     )
     if not access.project:
-        return Client(genai.Client(vertexai=False, api_key=access.secret, http_options=options), connections)
+        sdk = genai.Client(vertexai=False, api_key=access.secret, http_options=options)
+        return Client(sdk, connections, opened)
     credentials: Credentials = (
         TokenCredentials(token=access.secret)  # type: ignore[no-untyped-call]
         if access.secret
@@ -167,7 +171,7 @@ def _client(access: Access) -> Client:
         credentials=credentials,
         http_options=options,
     )
-    return Client(sdk, connections)
+    return Client(sdk, connections, opened)
 
 
 @contextmanager
