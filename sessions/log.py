@@ -206,6 +206,11 @@ def load_live(session: UUID) -> list[Event]:
     return _with_texts(events)
 
 
+def load_prompt(session: UUID) -> list[Event]:
+    """The newest prompt of the session with its texts, alone; [] before the first message."""
+    return _with_texts(_open(_select(_MARK, session, list(kinds.PROMPT_KINDS))))
+
+
 def _select(sql: str, session: UUID, *params: Any) -> Sequence[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [current_tenant_id(), session, *params])

@@ -12,6 +12,7 @@ urlpatterns = [
     path("sessions/", views.session_list, name="sessions"),
     path("sessions/<uuid:session>/", views.transcript, name="session"),
     path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
+    path("sessions/<uuid:session>/remembered/", views.remembered, name="remembered"),
     path("api/v1/messages/", api.messages, name="api-messages"),
     path("api/v1/sessions/", api.open_session, name="api-sessions"),
     path("api/v1/sessions/<uuid:session>/end/", api.end, name="api-end"),

@@ -21,7 +21,7 @@ from memberintel.accounts.access import signed_in
 from memberintel.vault.errors import CannotOpen
 from sessions import actions, conduct, queries
 from sessions.api import RUNNING, stream_address
-from sessions.domain.transcript import AnswerItem, Item
+from sessions.domain.transcript import AnswerItem, Item, PromptItem
 from sessions.log import TurnRunning
 from sessions.models import Session
 
@@ -120,6 +120,7 @@ def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
         "place": "chat",
         "session": session,
         "blocks": blocks(items),
+        "prompt": _prompt(items),
         "running": _running(session, items) if session else None,
         "client_key": str(uuid4()),
         "has_history": bool(session is None and queries.list_sessions(limit=1)),
@@ -128,6 +129,11 @@ def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
         "live": True,
     }
     return render(request, "sessions/chat.html", context | more, status=status)
+
+
+def _prompt(items: list[Item]) -> PromptItem | None:
+    """What the advisor was told last; None before the first message."""
+    return next((item for item in reversed(items) if isinstance(item, PromptItem)), None)
 
 
 def _ended(request: HttpRequest) -> Session | None:
@@ -198,6 +204,16 @@ def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
         raise Http404
     context = {"block": block, "session": row, "live": row.is_open}
     response = render(request, "sessions/_block.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_safe
+@signed_in
+def remembered(request: HttpRequest, session: UUID) -> HttpResponse:
+    """What the advisor knows in a session, for the script to put beside a conversation that has just begun."""
+    context = {"prompt": queries.prompt(_session(session))}
+    response = render(request, "sessions/_remembered.html", context)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -8,6 +8,8 @@ the same bytes whatever the code looks like next month.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +17,7 @@ from itertools import groupby
 from uuid import UUID
 
 CLOSE = "</section>"
+_ENTRY = re.compile(r'^<entry label="([^"<>]*)">\n(.*?)^</entry>$', re.MULTILINE | re.DOTALL)
 MONTHS = (  # in the one language of the prompt, whatever the locale of the process
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
@@ -59,6 +62,14 @@ class Section:
     label: str
     entries: tuple[Entry, ...]
     verbatim: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """An entry of a stored part as a person reads it: without wrapper lines and entities."""
+
+    label: str
+    body: str
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,14 @@ def assemble(stored: Sequence[Part]) -> tuple[str, ...]:
 def removed_line(day: date | None) -> str:
     """The line that stands where a removed part was."""
     return f"(removed by you on {day.day} {MONTHS[day.month - 1]} {day.year})" if day else "(removed by you)"
+
+
+def told(text: str) -> tuple[Told, ...]:
+    """The entries of a stored part, in order; our own instructions, which have no entries, as one without label."""
+    found = tuple(
+        Told(html.unescape(label), html.unescape(body).strip("\n")) for label, body in _ENTRY.findall(text)
+    )
+    return found or (Told("", html.unescape(text)),)
 
 
 def _part_text(section: Section, entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import F
 
 from memberintel.accounts.domain import Person
 from memberintel.accounts.models import Profile
@@ -33,3 +34,9 @@ def save_person(person: Person) -> None:
         row.time_zone = person.time_zone
         row.language = person.language
         row.save()
+
+
+def sign_out_everywhere(user: User) -> None:
+    """End every sign-in of that person, wherever it is; `user` is brought up to date."""
+    User.objects.filter(pk=user.pk).update(sign_outs=F("sign_outs") + 1)
+    user.refresh_from_db(fields=["sign_outs"])

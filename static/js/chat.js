@@ -138,7 +138,8 @@
     header.append(make("b", "", "Advisor"));
     const notices = make("div");
     const folds = make("div");
-    const text = make("div", "prose raw");
+    const text = make("div", "prose");
+    const prose = window.memberintelProse.writer(text);
     const state = make("p", "state busy", "Thinking…");
     node.append(header, notices, folds, text, state);
     turnNode.append(node);
@@ -152,10 +153,10 @@
         say(words);
       },
       text(more) {
-        text.append(more);
+        prose.append(more);
       },
       replace(words, thoughts) {
-        text.textContent = words;
+        prose.replace(words);
         if (reasoning) reasoning.textContent = "";
         if (thoughts) this.reasoning(thoughts);
       },
@@ -202,6 +203,26 @@
     }
   }
 
+  // --- what the advisor remembers --------------------------------------------------------------------------------
+
+  const memory = document.getElementById("memory");
+  const roomy = window.matchMedia("(width >= 75rem)");
+  const fitMemory = () => {
+    memory.open = roomy.matches;
+  };
+  fitMemory();
+  roomy.addEventListener("change", fitMemory);
+
+  async function remember() {
+    if (!session) return;
+    try {
+      const answer = await fetch(`${form.dataset.blocks}${session}/remembered/`, { cache: "no-store" });
+      if (answer.ok) document.getElementById("known").innerHTML = await answer.text();
+    } catch {
+      // what stands there is as old as the page
+    }
+  }
+
   function busy(on) {
     stopButton.hidden = !on;
     conversation.setAttribute("aria-busy", String(on));
@@ -226,7 +247,10 @@
         follow();
       },
       text(data) {
-        if (!started) answer.state("Writing…");
+        if (!started) {
+          answer.state("Writing…");
+          remember(); // by now it is settled what this conversation knows
+        }
         started = true;
         answer.text(data.text ?? "");
         follow();
@@ -264,6 +288,7 @@
     }
     if (end === "left") return;
     const settled = await settle(turnNode, turn);
+    remember();
     if (!settled) {
       answer.state(failure ? "" : "Reload the page to see the whole answer.", false);
       if (failure) answer.notice(failure.message ?? "The advisor could not answer.");
