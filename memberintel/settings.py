@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
 from memberintel import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -26,11 +29,13 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "memberintel.apps.DeskConfig",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "django_rls",
-    "memberintel",
+    "memberintel.apps.ProjectConfig",
     "memberintel.tenancy",
     "memberintel.vault",
     "memberintel.usage",
@@ -126,6 +131,11 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/chat/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 
+MFA_ADAPTER = "memberintel.accounts.two_factor.TwoFactorAdapter"
+MFA_FORMS = {"activate_totp": "memberintel.accounts.two_factor.ActivateForm"}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_TOLERANCE = 1  # a code counts half a minute longer: telephones' clocks are off
+
 # --- mail: written to files on one machine ---------------------------------------------------------------
 
 MAILERS: dict[str, Any] = {
@@ -162,18 +172,46 @@ KEK_FILE = env.text("MEMBERINTEL_KEK_FILE", " ").strip()
 KEK_OLD = env.text("MEMBERINTEL_KEK_OLD", " ").strip()
 KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
 
-# --- models: "provider:model", tried from left to right --------------------------------------------------
+# --- models: "provider:model", tried from left to right; a provider without a key is passed over -----------
 
 PURPOSES = ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
+_CHEAP = "anthropic:claude-haiku-5-5,gemini:gemini-2.5-flash,gemini:gemini-3.5-flash-lite"
+_ROUTES = {
+    "chat": "anthropic:claude-fable-5-1,anthropic:claude-opus-5-5,anthropic:claude-sonnet-5-5,gemini:gemini-3.8-flash",
+    "wrap_up": "gemini:gemini-2.5-flash,gemini:gemini-3.5-flash-lite,anthropic:claude-haiku-5-5",
+    "journal": _CHEAP,
+    "mood": _CHEAP,
+    "distill": f"{_CHEAP},offline:extractive",
+    "compact": _CHEAP,
+    "title": f"{_CHEAP},offline:extractive",
+    "judge": _CHEAP,
+    # A key alone does not change it: vectors of two models cannot be compared, all would have to be made anew.
+    "embed": "offline:extractive",
+}
+# The offline advisor answers what it can while no provider has a key.
+_WITHOUT_KEY = {"chat", "wrap_up", "compact"}
 LLM_ROUTES: dict[str, tuple[str, ...]] = {  # LLM_ROUTE_CHAT=provider:model,provider:model re-routes chat
-    purpose: tuple(env.names(f"LLM_ROUTE_{purpose.upper()}", "offline:extractive")) for purpose in PURPOSES
+    purpose: tuple(
+        env.names(
+            f"LLM_ROUTE_{purpose.upper()}",
+            f"{_ROUTES[purpose]},offline:extractive" if purpose in _WITHOUT_KEY else _ROUTES[purpose],
+        )
+    )
+    for purpose in PURPOSES
 }
 LLM_BACKENDS = {
+    "anthropic": "memberintel.llm.backends.anthropic.Anthropic",
+    "gemini": "memberintel.llm.backends.gemini.Gemini",
     "offline": "memberintel.llm.backends.offline.Offline",
     "scripted": "memberintel.llm.backends.scripted.Scripted",
 }
 # The variables any one of which lets a provider be called; without any it is skipped. Empty: needs none.
-LLM_KEYS: dict[str, tuple[str, ...]] = {"offline": (), "scripted": ()}
+LLM_KEYS: dict[str, tuple[str, ...]] = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GOOGLE_CLOUD_PROJECT", "GEMINI_API_KEY"),
+    "offline": (),
+    "scripted": (),
+}
 LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to its last piece
     "chat": 300,
     "wrap_up": 60,
@@ -193,13 +231,23 @@ LLM_PATIENCE: dict[str, Any] = {
     "longest_wait": 8.0,
 }  # calls of one model; seconds
 LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
-    "chat": {"max_output_tokens": 8192},
+    "chat": {"max_output_tokens": 8192, "reasoning": True},
     "wrap_up": {"max_output_tokens": 2048},
     "journal": {"max_output_tokens": 400, "temperature": 0.3},
     "compact": {"max_output_tokens": 6_144},
     "title": {"max_output_tokens": 64},
 }
-LLM_WINDOWS = {"offline:extractive": 200_000}  # input tokens, for models whose provider does not tell
+LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from their pages, November 2026
+    "offline:extractive": 200_000,
+    "anthropic:claude-fable-5-1": 1_000_000,
+    "anthropic:claude-opus-5-5": 1_000_000,
+    "anthropic:claude-sonnet-5-5": 1_000_000,
+    "anthropic:claude-haiku-5-5": 1_000_000,
+    "gemini:gemini-2.5-flash": 1_048_576,
+    "gemini:gemini-2.5-flash-lite": 1_048_576,
+    "gemini:gemini-3.5-flash-lite": 1_048_576,
+    "gemini:gemini-3.8-flash": 1_048_576,
+}
 LLM_WINDOW_UNKNOWN = 100_000
 LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 
@@ -261,6 +309,11 @@ SECURE_CSP = {
     "frame-ancestors": ["'none'"],
     "form-action": ["'self'"],
 }
+# Under /admin/ alone: Alpine, which the desk's pages run on, evaluates text and sets styles.
+DESK_CSP = SECURE_CSP | {
+    "script-src": ["'self'", "'unsafe-eval'"],
+    "style-src": ["'self'", "'unsafe-inline'"],
+}
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -270,6 +323,44 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- the support desk ------------------------------------------------------------------------------------
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Support desk",
+    "SITE_HEADER": "MemberIntel",
+    "SITE_SUBHEADER": "Support desk",
+    "SITE_URL": None,
+    "SITE_ICON": lambda request: static("img/mark.svg"),
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("img/mark.svg")}
+    ],
+    "STYLES": [lambda request: static("css/desk.css")],
+    "SHOW_VIEW_ON_SITE": False,
+    "DASHBOARD_CALLBACK": "memberintel.dashboard.fill",
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Change password", "link": reverse_lazy("account_change_password")},
+            {"title": "Second factor", "link": reverse_lazy("mfa_index")},
+        ]
+    },
+    "SIDEBAR": {"navigation": "memberintel.dashboard.navigation"},
+    "COLORS": {
+        "primary": {  # the product's green, from light to dark
+            "50": "#eef7f4",
+            "100": "#e1efe9",
+            "200": "#bfe0d4",
+            "300": "#94cfbc",
+            "400": "#5fb39c",
+            "500": "#2f917b",
+            "600": "#0d5c4d",
+            "700": "#0a483d",
+            "800": "#083a31",
+            "900": "#062d26",
+            "950": "#031a16",
+        }
+    },
+}
 
 LOGGING: dict[str, Any] = {
     "version": 1,
