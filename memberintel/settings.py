@@ -276,6 +276,7 @@ TURN_DEADLINES = {  # seconds
 # Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
 COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
 REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer
+COMPACT_AGAIN_AFTER_SECONDS = 120  # after a summary that failed, while requests fit without one
 TURN_LEASE_SECONDS = 15
 TURN_FLUSH_SECONDS = 2.0
 MESSAGE_LIMIT_CHARACTERS = 100_000

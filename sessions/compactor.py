@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -161,6 +162,8 @@ class Compactor:
         self, cut: Cut, events: list[Event], limits: Limits, until: float, *, needed: bool
     ) -> bool:
         """One pass: whether the log has another summary now. `needed` when the request would not fit else."""
+        if not needed and _resting.get(self.session, 0) > time.monotonic():
+            return False
         self.passes += 1
         if self.passes == 1:
             self.notice(SUMMARISING)
@@ -171,7 +174,11 @@ class Compactor:
             if made is None:
                 raise RequestTooLarge(compaction.too_large(self.weight, limits))
             self.notice(PICKED)
-        return made is not None and await self._apply(made, cut, events)
+        if made is None:
+            _rest(self.session)
+            return False
+        _resting.pop(self.session, None)
+        return await self._apply(made, cut, events)
 
     # --- asking ------------------------------------------------------------------------------------------
 
@@ -299,6 +306,19 @@ def request(earlier: str, lines: Sequence[Line], *, words: int) -> Prompt:
     if earlier:
         said = f"<earlier_summary>\n{marks.escape(earlier)}\n</earlier_summary>\n{said}"
     return Prompt((_instructions().replace("{words}", str(words)),), (Message("user", said),))
+
+
+# A summariser that failed is not asked again for a while by a conversation that fits without it: people would
+# wait for its deadline with every message.
+_resting: dict[UUID, float] = {}
+
+
+def _rest(session: UUID) -> None:
+    now = time.monotonic()
+    for known, until in list(_resting.items()):
+        if until <= now:
+            del _resting[known]
+    _resting[session] = now + settings.COMPACT_AGAIN_AFTER_SECONDS
 
 
 # --- after the answer ------------------------------------------------------------------------------------

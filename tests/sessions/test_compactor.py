@@ -280,6 +280,21 @@ async def test_a_hanging_summariser_holds_the_turn_no_longer_than_its_deadline(
     assert asyncio.get_running_loop().time() - begun < 5
 
 
+async def test_a_summariser_that_failed_is_left_alone_for_a_while(
+    alice: Person, script: Script, settings: LazySettings
+) -> None:
+    session = await grown(alice, script)
+    script("chat", ANSWER, window=5_000)
+    failing = script("compact", BAD["fails"])
+    await talk(alice, 3)
+    assert len(scripted.wires(failing)) == 1
+    settings.COMPACT_AGAIN_AFTER_SECONDS = 0
+    compactor._resting.clear()
+    await say(alice, "And what now?")
+    assert len(scripted.wires(failing)) > 1
+    assert not of_kind(await events_of(alice, session), kinds.COMPACTION_APPLIED)
+
+
 async def test_a_stretch_too_long_for_the_summariser_is_read_in_parts(
     alice: Person, script: Script, settings: LazySettings
 ) -> None:
