@@ -120,7 +120,7 @@ def test_what_is_not_covered_stays_byte_for_byte(log: Log, limits: Limits) -> No
     assert after[2:]
 
 
-@many
+@settings(many, max_examples=40)
 @given(live_logs(max_turns=10), LIMITS, st.data())
 def test_what_is_appended_while_a_summary_is_made_survives(log: Log, limits: Limits, data: Any) -> None:
     """The plan is made at some moment of the log's life, its summary comes at a later one."""
