@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
 
 
 class ProjectConfig(AppConfig):
@@ -13,3 +14,9 @@ class ProjectConfig(AppConfig):
         from memberintel import celery
 
         celery.app.set_default()
+
+
+class DeskConfig(AdminConfig):
+    """Django's admin, with our support desk as its site."""
+
+    default_site = "memberintel.admin.Desk"

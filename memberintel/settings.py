@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
 from memberintel import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -26,11 +29,13 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "memberintel.apps.DeskConfig",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "django_rls",
-    "memberintel",
+    "memberintel.apps.ProjectConfig",
     "memberintel.tenancy",
     "memberintel.vault",
     "memberintel.usage",
@@ -125,6 +130,11 @@ ACCOUNT_LOGOUT_ON_GET = False
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/chat/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+
+MFA_ADAPTER = "memberintel.accounts.two_factor.TwoFactorAdapter"
+MFA_FORMS = {"activate_totp": "memberintel.accounts.two_factor.ActivateForm"}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_TOLERANCE = 1  # a code counts half a minute longer: telephones' clocks are off
 
 # --- mail: written to files on one machine ---------------------------------------------------------------
 
@@ -295,6 +305,11 @@ SECURE_CSP = {
     "frame-ancestors": ["'none'"],
     "form-action": ["'self'"],
 }
+# Under /admin/ alone: Alpine, which the desk's pages run on, evaluates text and sets styles.
+DESK_CSP = SECURE_CSP | {
+    "script-src": ["'self'", "'unsafe-eval'"],
+    "style-src": ["'self'", "'unsafe-inline'"],
+}
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -304,6 +319,44 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- the support desk ------------------------------------------------------------------------------------
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Support desk",
+    "SITE_HEADER": "MemberIntel",
+    "SITE_SUBHEADER": "Support desk",
+    "SITE_URL": None,
+    "SITE_ICON": lambda request: static("img/mark.svg"),
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("img/mark.svg")}
+    ],
+    "STYLES": [lambda request: static("css/desk.css")],
+    "SHOW_VIEW_ON_SITE": False,
+    "DASHBOARD_CALLBACK": "memberintel.dashboard.fill",
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Change password", "link": reverse_lazy("account_change_password")},
+            {"title": "Second factor", "link": reverse_lazy("mfa_index")},
+        ]
+    },
+    "SIDEBAR": {"navigation": "memberintel.dashboard.navigation"},
+    "COLORS": {
+        "primary": {  # the product's green, from light to dark
+            "50": "#eef7f4",
+            "100": "#e1efe9",
+            "200": "#bfe0d4",
+            "300": "#94cfbc",
+            "400": "#5fb39c",
+            "500": "#2f917b",
+            "600": "#0d5c4d",
+            "700": "#0a483d",
+            "800": "#083a31",
+            "900": "#062d26",
+            "950": "#031a16",
+        }
+    },
+}
 
 LOGGING: dict[str, Any] = {
     "version": 1,

@@ -64,23 +64,24 @@ def charlie() -> Person:
 @pytest.fixture
 def login() -> Callable[[str], AbstractContextManager[None]]:
     """`with login("worker"):` makes the default connection log in as another role."""
+    return login_as
 
-    @contextmanager
-    def switch(role: str) -> Iterator[None]:
-        from django.db import connections
 
-        connection = connections["default"]
-        entry = connection.settings_dict  # shared by the connections of all threads, so all of them switch
-        before = dict(entry)
+@contextmanager
+def login_as(role: str) -> Iterator[None]:
+    """What the fixture `login` gives, for fixtures that live longer than a test."""
+    from django.db import connections
+
+    connection = connections["default"]
+    entry = connection.settings_dict  # shared by the connections of all threads, so all of them switch
+    before = dict(entry)
+    connection.close()
+    entry.update(_credentials(role))
+    try:
+        yield
+    finally:
         connection.close()
-        entry.update(_credentials(role))
-        try:
-            yield
-        finally:
-            connection.close()
-            entry.update(before)
-
-    return switch
+        entry.update(before)
 
 
 def _credentials(role: str) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""What a customer may do with a wrap-up: edit it, delete it. Short transactions, in the scope."""
+"""What a customer may do with a wrap-up (edit it, delete it), and staff with owed work (retry it). Short
+transactions, in the scope.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +17,9 @@ from brain import actions as brain
 from memberintel.lib import analytics, clock
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean, count_words
+from memberintel.tenancy.context import Scope, scope
 from sessions import actions as sessions
+from wrapups import jobs, tasks
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
 from wrapups.models import SessionLog
 
@@ -92,6 +97,15 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
         brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
         sessions.refresh_prompt()
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
+
+
+def retry(job: UUID, owner: Scope) -> bool:
+    """Have owed work done again, on behalf of staff; False when there is nothing to do. Enters the owner's scope."""
+    with scope(owner), transaction.atomic():
+        if not jobs.put_back(job, clock.now()):
+            return False
+        transaction.on_commit(partial(tasks.nudge, job, owner), robust=True)
+    return True
 
 
 _EDITED = (

@@ -132,6 +132,19 @@ def give_up(
     return wait
 
 
+def put_back(job: UUID, now: datetime) -> bool:
+    """Make a queued or failed job due at once, with new daily tries; False when it is neither, or being worked on.
+
+    `attempt` stays: it fences the claims that were made before.
+    """
+    free = Q(lease_until=None) | Q(lease_until__lte=now)
+    return bool(
+        ClosingJob.objects.filter(free, id=job, state__in=OWED).update(
+            state=JobState.QUEUED, daily_tries=0, next_try_at=None
+        )
+    )
+
+
 def backoff(attempt: int) -> float:
     """Seconds to wait after that attempt: doubling, with jitter so that many failures do not come back at once."""
     longest = min(_FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1), _LONGEST_WAIT_SECONDS)

@@ -51,6 +51,11 @@ class SessionLog(PrivateModel):
                 fields=["tenant_id", "customer_id", "-session_last_activity_at", "-id"],
                 name="session_logs_recent",
             ),
+            # What staff filter for: a few among all.
+            models.Index(
+                fields=["id"], name="session_logs_edited", condition=models.Q(edited_at__isnull=False)
+            ),
+            models.Index(fields=["id"], name="session_logs_shortened", condition=models.Q(shortened=True)),
         ]
 
     def __str__(self) -> str:
@@ -118,6 +123,7 @@ class ClosingJob(PrivateModel):
                 name="closing_jobs_owed",
                 condition=models.Q(state__in=["queued", "failed"]),
             ),
+            models.Index(fields=["state", "id"], name="closing_jobs_by_state"),
         ]
 
     def __str__(self) -> str:

@@ -83,6 +83,10 @@ class User(AbstractBaseUser, PermissionsMixin):
         db_table = "users"
         # What the composite keys of tenant tables point to.
         constraints = [models.UniqueConstraint(fields=["tenant", "id"], name="users_tenant_id")]
+        indexes = [  # the few that staff filter for
+            models.Index(fields=["id"], name="users_staff", condition=models.Q(is_staff=True)),
+            models.Index(fields=["id"], name="users_off", condition=models.Q(is_active=False)),
+        ]
 
     def __str__(self) -> str:
         return self.email

@@ -36,6 +36,7 @@ TENANTLESS: dict[str, Grants] = {
     "django_admin_log": Grants("SELECT, INSERT", "SELECT, INSERT"),
     "account_emailaddress": Grants(WRITE, READ),
     "account_emailconfirmation": Grants(WRITE, READ),
+    "mfa_authenticator": Grants(WRITE, ""),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
     "vault.keks": Grants("SELECT, INSERT", ""),
 }

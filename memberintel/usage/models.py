@@ -58,6 +58,11 @@ class LedgerEntry(TenantModel):
         indexes = [
             models.Index(fields=["tenant_id", "started_at"], name="ledger_tenant_started"),
             models.Index(fields=["tenant_id", "session"], name="ledger_tenant_session"),
+            # What staff filter for: a few among all.
+            models.Index(
+                fields=["id"], name="ledger_failed", condition=models.Q(outcome__in=["failed", "invalid"])
+            ),
+            models.Index(fields=["id"], name="ledger_unpriced", condition=models.Q(cost_micros__isnull=True)),
         ]
         constraints = [
             models.CheckConstraint(

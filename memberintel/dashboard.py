@@ -1,0 +1,205 @@
+"""The support desk's first page: what needs attention, each with a way to it; and the desk's navigation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from memberintel.lib import clock
+from memberintel.tenancy.desk import SUPPORT
+from memberintel.usage import spending
+from memberintel.usage.plot import plot
+from sessions import oversight as sessions
+from wrapups import oversight as wrapups
+from wrapups.oversight import Owed
+
+PLOTTED_DAYS = 30
+_CLOCK_SILENT = timedelta(hours=26)  # the daily run comes every 24 hours
+PLACES = (
+    ("tenancy_user", "People", "group"),
+    ("tenancy_tenant", "Accounts", "storefront"),
+    ("tenancy_tier", "Tiers", "workspace_premium"),
+    ("chat_session", "Sessions", "forum"),
+    ("wrapups_sessionlog", "Wrap-ups", "summarize"),
+    ("brain_document", "Documents", "description"),
+    ("wrapups_closingjob", "Closing jobs", "pending_actions"),
+    ("wrapups_run", "Runs", "schedule"),
+    ("usage_ledgerentry", "Ledger", "receipt_long"),
+)
+GROUPS = (("Customers", PLACES[:3]), ("Content, as metadata", PLACES[3:6]), ("Work and cost", PLACES[6:]))
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One thing to know: `state` is good, watch or bad."""
+
+    state: str
+    title: str
+    value: str
+    detail: str
+    href: str
+
+
+def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Everything the first page shows, as far as the person may see it."""
+    now, user = clock.now(), request.user
+    context["title"] = "What needs attention"
+    if user.has_perm("wrapups.view_closingjob"):
+        owed, runs = wrapups.owed(now), wrapups.last_runs()
+        context["signs"] = [
+            _failed(owed),
+            _overdue(owed),
+            _writer(owed, now),
+            _clock(runs, now),
+            _not_closed(now),
+        ]
+        context["runs"] = runs
+    if user.has_perm("usage.view_ledgerentry"):
+        context |= _spend(now.date())
+    if user.is_superuser:
+        entries = LogEntry.objects.using(SUPPORT).select_related("user", "content_type").order_by("-id")[:8]
+        context["acts"] = [_act(entry) for entry in entries]
+    return context
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The menu at the side: what the person may look at."""
+    home = {"title": "Attention", "icon": "notifications", "link": reverse("admin:index")}
+    groups: list[dict[str, Any]] = [{"items": [home]}]
+    for title, places in GROUPS:
+        items = [
+            {"title": words, "icon": icon, "link": _list(page)}
+            for page, words, icon in places
+            if request.user.has_perm("{}.view_{}".format(*page.split("_")))
+        ]
+        if title == "Work and cost" and request.user.has_perm("usage.view_ledgerentry"):
+            items.append(
+                {"title": "Spend", "icon": "bar_chart", "link": reverse("admin:usage_ledgerentry_sums")}
+            )
+        if items:
+            groups.append({"title": title, "separator": True, "items": items})
+    return groups
+
+
+def _failed(owed: Owed) -> Sign:
+    codes = ", ".join(f"{code} ({number})" for code, number in owed.codes)
+    return Sign(
+        "bad" if owed.failed else "good",
+        "Failed wrap-ups",
+        _capped(owed.failed),
+        codes or "Every wrap-up that was tried has been written.",
+        _list("wrapups_closingjob", state="failed"),
+    )
+
+
+def _overdue(owed: Owed) -> Sign:
+    detail = (
+        f"The oldest has waited {_span(clock.now() - owed.oldest)}." if owed.oldest else "Nothing is waiting."
+    )
+    return Sign(
+        "watch" if owed.overdue else "good",
+        "Overdue jobs",
+        _capped(owed.overdue),
+        f"{_capped(owed.waiting)} on the queue. {detail}",
+        _list("wrapups_closingjob", state="queued"),
+    )
+
+
+def _writer(owed: Owed, now: datetime) -> Sign:
+    """Whether somebody writes what is owed; there being nothing to write is health too."""
+    last = f"{_span(now - owed.last_written)} ago" if owed.last_written else "never"
+    stuck = owed.overdue > 0 and (owed.last_written is None or now - owed.last_written > timedelta(hours=1))
+    ill = stuck or owed.failed > 0
+    words = (
+        "Jobs wait and nothing is written: is a worker running?"
+        if stuck
+        else "The last wrap-up was written then."
+    )
+    return Sign(
+        "bad" if stuck else "watch" if ill else "good", "Writer", last, words, _list("wrapups_sessionlog")
+    )
+
+
+def _clock(runs: list[Any], now: datetime) -> Sign:
+    """Whether the daily run came, and how it ended."""
+    if not runs:
+        return Sign("watch", "Daily run", "never", "It comes at 03:10 UTC.", _list("wrapups_run"))
+    newest = runs[0]
+    late = now - newest.started_at > _CLOCK_SILENT
+    state = "bad" if newest.error or late else "good"
+    detail = newest.error or ("None since: is the clock (celery beat) running?" if late else "It ended well.")
+    if not newest.finished_at and not newest.error:
+        detail = "It has not finished."
+    return Sign(state, "Daily run", f"{_span(now - newest.started_at)} ago", detail, _list("wrapups_run"))
+
+
+def _not_closed(now: datetime) -> Sign:
+    late = sessions.not_closed(now)
+    return Sign(
+        "bad" if late else "good",
+        "Sessions left open",
+        f"{late}+" if late >= sessions.MOST else str(late),
+        "Silent for hours and not closed: is the clock running?"
+        if late
+        else "Silent sessions are closed in time.",
+        _list("chat_session", open="1"),
+    )
+
+
+def _spend(today: date) -> dict[str, Any]:
+    first = min(today.replace(day=1), today - timedelta(days=PLOTTED_DAYS - 1))
+    found = spending.by_day(first, today)
+    month = [each for each in found if each.day >= today.replace(day=1)]
+    whole = spending.total(month)
+    start = today - timedelta(days=PLOTTED_DAYS - 1)
+    return {
+        "spend": spending.dollars(whole.cost_micros),
+        "spend_month": f"{today:%B %Y}",
+        "spend_calls": f"{whole.calls:,}",
+        "spend_failed": f"{whole.failed:,}",
+        "spend_unpriced": whole.unpriced,
+        "spend_rows": [
+            (
+                each.purpose.replace("_", " "),
+                each.model,
+                f"{each.calls:,}",
+                spending.dollars(each.cost_micros),
+            )
+            for each in spending.by_purpose_and_model(month)[:6]
+        ],
+        "plot": plot([each for each in found if each.day >= start], start, today),
+    }
+
+
+def _act(entry: LogEntry) -> dict[str, Any]:
+    return {
+        "at": entry.action_time,
+        "who": entry.user.get_username(),
+        "what": entry.get_change_message(),
+        "on": f"{entry.content_type.name if entry.content_type else ''} {entry.object_repr}",
+        "href": entry.get_admin_url(),
+    }
+
+
+def _list(page: str, **where: str) -> str:
+    query = f"?{urlencode(where)}" if where else ""
+    return reverse(f"admin:{page}_changelist") + query
+
+
+def _capped(number: int) -> str:
+    return f"{number}+" if number >= wrapups.MOST else str(number)
+
+
+def _span(time: timedelta) -> str:
+    """A length of time in one unit."""
+    seconds = max(int(time.total_seconds()), 0)
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}{'s' if seconds // size > 1 else ''}"
+    return f"{seconds} s"

@@ -1,0 +1,56 @@
+"""What staff must know of owed wrap-ups, across tenants: how many, how old, which codes. No content.
+
+Read over the login `support`. Nothing is counted: at most so many rows are fetched along a partial index, and
+"more than" is said beyond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from memberintel.tenancy.desk import SUPPORT
+from wrapups.models import ClosingJob, JobKind, JobState, Run, SessionLog
+
+MOST = 500
+
+
+@dataclass(frozen=True)
+class Owed:
+    """The state of the writer. `failed` and `waiting` end at MOST; `codes` are those of the failed, most first."""
+
+    failed: int
+    waiting: int
+    overdue: int
+    oldest: datetime | None
+    codes: tuple[tuple[str, int], ...]
+    last_written: datetime | None
+
+
+def owed(now: datetime) -> Owed:
+    """How owed wrap-ups stand. Overdue is what the backfill would take up: queued longer than the setting says."""
+    failed = list(_jobs(JobState.FAILED).values_list("last_error", flat=True)[:MOST])
+    waiting = list(_jobs(JobState.QUEUED).values_list("created_at", flat=True)[:MOST])
+    late = now - timedelta(seconds=settings.WRAP_UP_BACKFILL_AFTER_SECONDS)
+    newest = SessionLog.objects.using(SUPPORT).order_by("-id").values_list("created_at", flat=True)[:1]
+    return Owed(
+        failed=len(failed),
+        waiting=len(waiting),
+        overdue=sum(at <= late for at in waiting),
+        oldest=min(waiting, default=None),
+        codes=tuple(Counter(code or "unknown" for code in failed).most_common(4)),
+        last_written=next(iter(newest), None),
+    )
+
+
+def _jobs(state: JobState) -> QuerySet[ClosingJob]:
+    return ClosingJob.objects.using(SUPPORT).filter(state=state, kind=JobKind.WRAP_UP).order_by("id")
+
+
+def last_runs(most: int = 6) -> list[Run]:
+    """The newest runs of the clock's work."""
+    return list(Run.objects.using(SUPPORT).order_by("-id")[:most])
