@@ -226,6 +226,11 @@ _NEWEST_COMPACTION = (
     " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') AND seq < %s"
     " ORDER BY seq DESC LIMIT 1"
 )
+_PROMPTS = (
+    f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
+    " AND kind IN ('context_frozen', 'prompt_refreshed')"
+    " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') ORDER BY seq"
+)
 _END = 2**62
 
 
@@ -251,9 +256,9 @@ def load_live(session: UUID) -> list[Event]:
     return _with_texts(events)
 
 
-def load_prompt(session: UUID) -> list[Event]:
-    """The newest prompt of the session with its texts, alone; [] before the first message."""
-    return _with_texts(_open(_select(_MARK, session, list(kinds.PROMPT_KINDS))))
+def load_prompts(session: UUID) -> list[Event]:
+    """Every prompt the session has had, with their texts, in order; [] before the first message."""
+    return _with_texts(_open(_select(_PROMPTS, session)))
 
 
 def newest_summary(session: UUID) -> Event | None:

@@ -79,10 +79,10 @@ def transcript(session: Session) -> list[Item]:
     return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
 
 
-def prompt(session: Session) -> PromptItem | None:
-    """What the advisor of the session was told last; None before its first message."""
-    items = ui_transcript(log.load_prompt(session.id))
-    return next((item for item in items if isinstance(item, PromptItem)), None)
+def prompts(session: Session) -> list[PromptItem]:
+    """What the advisor of the session was told, each time it was; [] before its first message."""
+    items = ui_transcript(log.load_prompts(session.id))
+    return [item for item in items if isinstance(item, PromptItem)]
 
 
 def turn_items(session: Session, turn: UUID) -> list[Item]:

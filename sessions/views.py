@@ -120,7 +120,7 @@ def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
         "place": "chat",
         "session": session,
         "blocks": blocks(items),
-        "prompt": _prompt(items),
+        "prompts": [item for item in items if isinstance(item, PromptItem)],
         "running": _running(session, items) if session else None,
         "client_key": str(uuid4()),
         "has_history": bool(session is None and queries.list_sessions(limit=1)),
@@ -129,11 +129,6 @@ def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
         "live": True,
     }
     return render(request, "sessions/chat.html", context | more, status=status)
-
-
-def _prompt(items: list[Item]) -> PromptItem | None:
-    """What the advisor was told last; None before the first message."""
-    return next((item for item in reversed(items) if isinstance(item, PromptItem)), None)
 
 
 def _ended(request: HttpRequest) -> Session | None:
@@ -212,7 +207,7 @@ def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
 @signed_in
 def remembered(request: HttpRequest, session: UUID) -> HttpResponse:
     """What the advisor knows in a session, for the script to put beside a conversation that has just begun."""
-    context = {"prompt": queries.prompt(_session(session))}
+    context = {"prompts": queries.prompts(_session(session))}
     response = render(request, "sessions/_remembered.html", context)
     response["Cache-Control"] = "no-store"
     return response

@@ -17,7 +17,10 @@ from itertools import groupby
 from uuid import UUID
 
 CLOSE = "</section>"
-_ENTRY = re.compile(r'^<entry label="([^"<>]*)">\n(.*?)^</entry>$', re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(
+    r'^<entry label="(?P<label>[^"<>]*)">\n(?P<body>.*?)^</entry>$|^\((?P<removed>removed by you(?: on [^()\n]+)?)\)$',
+    re.MULTILINE | re.DOTALL,
+)
 MONTHS = (  # in the one language of the prompt, whatever the locale of the process
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
@@ -66,10 +69,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Told:
-    """An entry of a stored part as a person reads it: without wrapper lines and entities."""
+    """An entry of a section as a person reads it: without wrapper lines and entities. Of a removed one, that line."""
 
     label: str
     body: str
+    removed: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,15 @@ def removed_line(day: date | None) -> str:
 
 
 def told(text: str) -> tuple[Told, ...]:
-    """The entries of a stored part, in order; our own instructions, which have no entries, as one without label."""
-    found = tuple(
-        Told(html.unescape(label), html.unescape(body).strip("\n")) for label, body in _ENTRY.findall(text)
+    """The entries of an assembled section, in order; our own instructions, which have none, as one without label."""
+    if not _wrapped(text):
+        return (Told("", html.unescape(text)),)
+    return tuple(
+        Told("", found["removed"], removed=True)
+        if found["removed"]
+        else Told(html.unescape(found["label"]), html.unescape(found["body"]).strip("\n"))
+        for found in _ENTRY.finditer(text)
     )
-    return found or (Told("", html.unescape(text)),)
 
 
 def _part_text(section: Section, entry: Entry) -> str:

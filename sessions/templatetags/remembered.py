@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Any
 
 from django import template
 
-from brain.domain import prompt
-from memberintel.accounts.templatetags.pages import removed_words, section_title, told
-from sessions.domain.transcript import SectionItem
+from brain.domain.prompt import Told
+from brain.domain.prompt import told as entries_of
+from memberintel.accounts.templatetags import pages
+from sessions.domain.transcript import PromptItem
 
 register = template.Library()
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One thing known: its label ("" where the section's title says it) and its text, or that it is gone."""
-
-    label: str
-    text: str
-    removed: bool = False
-
-
-@dataclass(frozen=True)
 class Known:
-    """A section under its title."""
+    """A section under its title. An entry's label is "" where the title says it already."""
 
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Told, ...]
 
 
 @register.filter
-def known(sections: Sequence[SectionItem]) -> list[Known]:
-    """The sections that tell of the customer, each once, with its entries in order."""
-    return [
-        Known(section_title(name), tuple(entry for part in parts for entry in _entries(part)))
-        for name, parts in groupby(told(sections), key=lambda part: part.name)
-    ]
+def known(prompts: Sequence[PromptItem]) -> list[Known]:
+    """What the advisor knows now, by sections, and what it once knew in this session and was made to forget.
+
+    `prompts` are all there were, in order. A prompt that was made anew after a removal no longer names what is
+    gone; the ones before it do.
+    """
+    told = [_by_name(prompt) for prompt in prompts]
+    now = told[-1] if told else {}
+    names = dict.fromkeys([*now, *(name for prompt in told for name in prompt)])
+    found = []
+    for name in names:
+        standing = [entry for entry in now.get(name, ()) if not entry.removed]
+        gone = max(([entry for entry in prompt.get(name, ()) if entry.removed] for prompt in told), key=len)
+        if standing or gone:
+            found.append(Known(pages.section_title(name), (*standing, *gone)))
+    return found
 
 
-def _entries(part: SectionItem) -> list[Entry]:
-    if part.text is None:
-        return [Entry("", removed_words(part), removed=True)]
+def _by_name(prompt: PromptItem) -> dict[str, list[Told]]:
+    found: dict[str, list[Told]] = {}
+    for section in pages.told(prompt.sections):
+        found.setdefault(section.name, []).extend(_entries(section))
+    return found
+
+
+def _entries(section: Any) -> Iterable[Told]:
+    if section.text is None:
+        return [Told("", pages.removed_words(section), removed=True)]
     return [
-        Entry("" if entry.label.lower() == part.name else entry.label, entry.body)
-        for entry in prompt.told(part.text)
+        Told("" if entry.label.lower() == section.name else entry.label, entry.body, entry.removed)
+        for entry in entries_of(section.text)
     ]

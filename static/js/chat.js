@@ -188,19 +188,23 @@
   }
 
   // The server's own rendering of the turn takes the place of what was put together here.
-  async function settle(turnNode, turn) {
-    try {
-      const answer = await fetch(`${form.dataset.blocks}${session}/turns/${turn}/`, { cache: "no-store" });
-      if (!answer.ok) return false;
-      const fragment = document.createElement("template");
-      fragment.innerHTML = await answer.text();
-      const fresh = fragment.content.querySelector(".turn");
-      if (!fresh) return false;
-      turnNode.replaceWith(fresh);
-      return true;
-    } catch {
-      return false;
+  async function settle(turnNode, turn, answer) {
+    for (let tries = 0; tries < 8; tries += 1) {
+      try {
+        const got = await fetch(`${form.dataset.blocks}${session}/turns/${turn}/`, { cache: "no-store" });
+        if (!got.ok) return false;
+        const fragment = document.createElement("template");
+        fragment.innerHTML = await got.text();
+        const fresh = fragment.content.querySelector(".turn");
+        if (!fresh) return false;
+        turnNode.replaceWith(fresh);
+        return true;
+      } catch {
+        answer.state("Connection lost; reconnecting…");
+        await window.memberintelStream.pause(500 * 2 ** tries);
+      }
     }
+    return false;
   }
 
   // --- what the advisor remembers --------------------------------------------------------------------------------
@@ -287,7 +291,7 @@
       busy(false);
     }
     if (end === "left") return;
-    const settled = await settle(turnNode, turn);
+    const settled = await settle(turnNode, turn, answer);
     remember();
     if (!settled) {
       answer.state(failure ? "" : "Reload the page to see the whole answer.", false);

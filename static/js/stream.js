@@ -85,5 +85,5 @@ window.memberintelStream = (() => {
     }
   }
 
-  return { follow };
+  return { follow, pause };
 })();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,59 @@ async def visit(site: Site, person: Person | None = None, **options: Any) -> Asy
     finally:
         await context.close()
     assert visitor.complaints == []
+
+
+class Wire:
+    """A cable between browser and server that can be cut: every connection over it breaks, none is made."""
+
+    def __init__(self, site: Site) -> None:
+        self.host, _, port = site.address.removeprefix("http://").partition(":")
+        self.port = int(port)
+        self.address = ""
+        self.whole = True
+        self.ends: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """From now on nothing gets through."""
+        self.whole = False
+        for end in self.ends:
+            end.transport.abort()
+
+    def mend(self) -> None:
+        """From now on everything does again."""
+        self.whole = True
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, to its end."""
+        if not self.whole:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection(self.host, self.port)
+        mine = {writer, far_writer}
+        self.ends |= mine
+        await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+        self.ends -= mine
+
+
+async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while piece := await source.read(65_536):
+            into.write(piece)
+            await into.drain()
+    into.close()
+
+
+@asynccontextmanager
+async def wire(site: Site) -> AsyncIterator[Wire]:
+    """A cable to the site, with an address of its own."""
+    laid = Wire(site)
+    server = await asyncio.start_server(laid.carry, "127.0.0.1", 0)
+    laid.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield laid
+    finally:
+        server.close()
+        laid.cut()
 
 
 async def say(page: Page, text: str) -> None:
