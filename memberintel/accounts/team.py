@@ -124,7 +124,6 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 def _join(request: HttpRequest, context: dict[str, object], *, status: int) -> HttpResponse:
     response = render(request, "accounts/join.html", context, status=status)
     response["Cache-Control"] = "no-store"
-    response["Referrer-Policy"] = "no-referrer"  # the address of this page lets people in
     return response
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 
 from brain.domain.prompt import Told
 from brain.domain.prompt import told as entries_of
@@ -22,6 +24,16 @@ class Known:
 
     title: str
     entries: tuple[Told, ...]
+
+
+# The headings of a note as prompts have them, which are no Markdown.
+_PARTS = re.compile(r"^(Summary|Decisions|Open items|New context|Note for next time):[ \n]?", re.MULTILINE)
+
+
+@register.filter
+def known_words(text: str) -> SafeString:
+    """An entry as safe HTML: what the customer or the advisor wrote as Markdown, the parts of a note set apart."""
+    return pages.markdown(_PARTS.sub(r"\n**\1**\n\n", text))
 
 
 @register.filter

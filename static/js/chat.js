@@ -124,7 +124,7 @@
     const turn = make("div", "turn");
     const said = make("article", "said customer");
     const header = make("header");
-    header.append(make("b", "", "You"));
+    header.append(make("h2", "", "You"));
     said.append(header, make("p", "", text));
     turn.append(said);
     conversation.append(turn);
@@ -135,7 +135,7 @@
   function openAnswer(turnNode) {
     const node = make("article", "said advisor");
     const header = make("header");
-    header.append(make("b", "", "Advisor"));
+    header.append(make("h2", "", "Advisor"));
     const notices = make("div");
     const folds = make("div");
     const text = make("div", "prose");

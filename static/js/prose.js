@@ -82,7 +82,7 @@ window.memberintelProse = (() => {
       const heading = /^ {0,3}(#{1,6}) +(.*?)#* *$/.exec(line);
       if (heading || /^ {0,3}([-*_])( *\1){2,} *$/.test(line)) {
         flush();
-        nodes.push(heading ? make(`h${Math.min(6, heading[1].length + 2)}`, inline(heading[2])) : make("hr"));
+        nodes.push(heading ? make("h3", inline(heading[2])) : make("hr"));
         continue;
       }
       const [kind, mark] = kindOf(line);

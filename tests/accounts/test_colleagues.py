@@ -76,7 +76,8 @@ def test_an_invited_person_becomes_a_colleague_and_no_owner(alice: Person) -> No
     client = Client()
     page = client.get(link)
     assert alice.user.email in page.content.decode()
-    assert page["Referrer-Policy"] == "no-referrer"
+    assert page["Referrer-Policy"] == "same-origin"  # the address lets people in: it is told to nobody else
+    assert page["Cache-Control"] == "no-store"
     response = client.post(link, {"password": PASSWORD})
     assert (response.status_code, response["Location"]) == (302, "/chat/")
     assert client.get("/chat/").status_code == 200

@@ -11,6 +11,8 @@ from tests.conftest import Person, make_person
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 PASSWORD = "a very good password"
+# What the focused thing is called; nothing when it is none.
+FOCUSED = "(at => at === document.body ? '' : at.innerText || at.name || '')(document.activeElement)"
 
 
 async def newest_letter(page: Page, site: Site, to: str) -> None:
@@ -92,7 +94,7 @@ async def test_settings_with_the_keyboard_alone(site: Site) -> None:
         async def reach(words: str) -> None:
             for _ in range(40):
                 await page.keyboard.press("Tab")
-                if words in await page.evaluate("(e => e.innerText || e.name || '')(document.activeElement)"):
+                if words in await page.evaluate(FOCUSED):
                     return
             raise AssertionError(f"the Tab key never reaches {words!r}")
 

@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_sc
 
 HTML = "<img src=x onerror=alert(1)>"
 PLAN = (
-    f"I run a dance studio with 140 members {HTML}. We decided to pause the discount campaign until March {HTML}. "
-    "I will call the five members who left last week before Friday."
+    f"{HTML} is the slogan of my dance studio with 140 members. We decided to pause the discount campaign until "
+    "March. I will call the five members who left last week before Friday."
 )
 ANSWER = (
     f"### Plan\n\nAsk **why** {HTML}\n\n1. call\n2. note\n\n| a | b |\n|---|---|\n| 1 | {HTML} |\n\n`code`"
@@ -77,7 +77,7 @@ def wrap_up_of(owner: Person) -> tuple[UUID, UUID]:
 async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
     """A Pro owner who has talked, has notes, talks on, and leads a team."""
     with django_db_blocker.unblock():
-        owner = aside(lambda: make_person(tier="pro", name="everything"))
+        owner = aside(lambda: make_person(tier="pro", name="everything", password=uuid4().hex))
         aside(lambda: fill(owner))
         colleague = aside(lambda: _colleague(owner))
         site.says([{"reasoning": f"Thinking of {HTML}"}, {"text": ANSWER}])
@@ -102,6 +102,9 @@ async def _talk(page: Page, site: Site) -> None:
     await page.get_by_role("button", name="End conversation").click()
     await page.get_by_role("link", name="See my notes on it").click()
     await expect(page.get_by_role("heading", name="Decisions")).to_be_visible()
+    await page.get_by_role("link", name="Edit").click()
+    await page.get_by_label("Summary").fill(f"We paused it {HTML}")
+    await page.get_by_role("button", name="Save").click()
     await page.goto(site.address + "/chat/")
     await say(page, f"Good morning {HTML}")
     await answered(page)
