@@ -263,16 +263,8 @@ PROMPT_SECTIONS = [
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
-TURN_DEADLINES = {  # seconds
-    "persist": 10,
-    "recall": 3,
-    "first_token": 60,
-    "stream": 300,
-    "tool": 30,
-    "distill": 15,
-    "compact": 60,
-    "title": 15,
-}
+# Seconds a phase of a turn may take; how long a model may be silent or answer is LLM_SILENCE and LLM_DEADLINES.
+TURN_DEADLINES = {"persist": 10, "compact": 60, "title": 15}
 # Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
 COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
 REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer
