@@ -34,6 +34,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_rls",
     "memberintel.apps.ProjectConfig",
     "memberintel.tenancy",
@@ -158,6 +160,31 @@ MAILERS: dict[str, Any] = {
     )
 }
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
+
+# --- API -------------------------------------------------------------------------------------------------
+
+API_LIMITS = {"read": 600, "write": 120, "say": 60}  # requests of one customer in a minute, by kind
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "memberintel.accounts.openapi.Schema"}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "MemberIntel",
+    "VERSION": "1",
+    "DESCRIPTION": "Everything the pages do, for your own tools.",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {"Author": "brain.models.AUTHORS"},
+    "SERVE_INCLUDE_SCHEMA": False,
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer", "description": "A personal token, `mi_…`."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "sessionid",
+                "description": "A signed-in browser; what changes something also needs the header `X-CSRFToken`.",
+            },
+        }
+    },
+}
 
 # --- queue -----------------------------------------------------------------------------------------------
 
