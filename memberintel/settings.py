@@ -172,18 +172,46 @@ KEK_FILE = env.text("MEMBERINTEL_KEK_FILE", " ").strip()
 KEK_OLD = env.text("MEMBERINTEL_KEK_OLD", " ").strip()
 KEK_OLD_FILE = env.text("MEMBERINTEL_KEK_OLD_FILE", " ").strip()
 
-# --- models: "provider:model", tried from left to right --------------------------------------------------
+# --- models: "provider:model", tried from left to right; a provider without a key is passed over -----------
 
 PURPOSES = ("chat", "wrap_up", "journal", "mood", "distill", "compact", "title", "judge", "embed")
+_CHEAP = "anthropic:claude-haiku-5-5,gemini:gemini-2.5-flash,gemini:gemini-3.5-flash-lite"
+_ROUTES = {
+    "chat": "anthropic:claude-fable-5-1,anthropic:claude-opus-5-5,anthropic:claude-sonnet-5-5,gemini:gemini-3.8-flash",
+    "wrap_up": "gemini:gemini-2.5-flash,gemini:gemini-3.5-flash-lite,anthropic:claude-haiku-5-5",
+    "journal": _CHEAP,
+    "mood": _CHEAP,
+    "distill": f"{_CHEAP},offline:extractive",
+    "compact": _CHEAP,
+    "title": f"{_CHEAP},offline:extractive",
+    "judge": _CHEAP,
+    # A key alone does not change it: vectors of two models cannot be compared, all would have to be made anew.
+    "embed": "offline:extractive",
+}
+# The offline advisor answers what it can while no provider has a key.
+_WITHOUT_KEY = {"chat", "wrap_up", "compact"}
 LLM_ROUTES: dict[str, tuple[str, ...]] = {  # LLM_ROUTE_CHAT=provider:model,provider:model re-routes chat
-    purpose: tuple(env.names(f"LLM_ROUTE_{purpose.upper()}", "offline:extractive")) for purpose in PURPOSES
+    purpose: tuple(
+        env.names(
+            f"LLM_ROUTE_{purpose.upper()}",
+            f"{_ROUTES[purpose]},offline:extractive" if purpose in _WITHOUT_KEY else _ROUTES[purpose],
+        )
+    )
+    for purpose in PURPOSES
 }
 LLM_BACKENDS = {
+    "anthropic": "memberintel.llm.backends.anthropic.Anthropic",
+    "gemini": "memberintel.llm.backends.gemini.Gemini",
     "offline": "memberintel.llm.backends.offline.Offline",
     "scripted": "memberintel.llm.backends.scripted.Scripted",
 }
 # The variables any one of which lets a provider be called; without any it is skipped. Empty: needs none.
-LLM_KEYS: dict[str, tuple[str, ...]] = {"offline": (), "scripted": ()}
+LLM_KEYS: dict[str, tuple[str, ...]] = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GOOGLE_CLOUD_PROJECT", "GEMINI_API_KEY"),
+    "offline": (),
+    "scripted": (),
+}
 LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to its last piece
     "chat": 300,
     "wrap_up": 60,
@@ -203,12 +231,22 @@ LLM_PATIENCE: dict[str, Any] = {
     "longest_wait": 8.0,
 }  # calls of one model; seconds
 LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its provider's defaults
-    "chat": {"max_output_tokens": 8192},
+    "chat": {"max_output_tokens": 8192, "reasoning": True},
     "wrap_up": {"max_output_tokens": 2048},
     "journal": {"max_output_tokens": 400, "temperature": 0.3},
     "title": {"max_output_tokens": 64},
 }
-LLM_WINDOWS = {"offline:extractive": 200_000}  # input tokens, for models whose provider does not tell
+LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from their pages, November 2026
+    "offline:extractive": 200_000,
+    "anthropic:claude-fable-5-1": 1_000_000,
+    "anthropic:claude-opus-5-5": 1_000_000,
+    "anthropic:claude-sonnet-5-5": 1_000_000,
+    "anthropic:claude-haiku-5-5": 1_000_000,
+    "gemini:gemini-2.5-flash": 1_048_576,
+    "gemini:gemini-2.5-flash-lite": 1_048_576,
+    "gemini:gemini-3.5-flash-lite": 1_048_576,
+    "gemini:gemini-3.8-flash": 1_048_576,
+}
 LLM_WINDOW_UNKNOWN = 100_000
 LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 

@@ -107,6 +107,11 @@ def say(
         try:
             with transaction.atomic():
                 return _say(text, client_key, session, close_previous, now or clock.now())
+        except TurnRunning:
+            # The turn that runs may be this very message's, sent a moment ago by another tab.
+            if (known := _said_before(client_key, text)) is not None:
+                return known
+            raise
         except (SessionClosed, KeyTaken, IntegrityError):
             continue  # another tab, or the sweep, was a moment faster: look again
     raise Conflict(
@@ -158,7 +163,7 @@ def _say(text: str, client_key: str, target: UUID | None, close_previous: bool, 
     turn = Turn(uuid7(), 1, OWNER)
     draft = kinds.user_message(text=text, tokens=count)
     seq = log.append(session, draft, turn=turn, lease=Lease.TAKE, client_key=client_key, at=now)
-    if opened:
+    if seq == 2:  # the first thing said in it
         _entitle(session, text)
     return Said(session, turn, seq, opened=opened, moved=isinstance(route, routing.GoToOpen))
 

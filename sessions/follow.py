@@ -1,9 +1,10 @@
-"""Following a turn, wherever it runs: from this process's memory, else from what is saved in the log."""
+"""Following a turn, wherever it runs: from this process's memory, through Redis, or from what the log has."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -11,12 +12,15 @@ from uuid import UUID
 from memberintel.lib import sse
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
-from sessions import live, log, queries
+from sessions import live, log, queries, relay
 from sessions.domain import events as kinds
 from sessions.domain.turns import Turn, fold
 
 COMMENT_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 1.0
+LAST: Final = ("done", "error")
+FROM_LOG: Final = "log"
+"""The id of events told from the log: whoever resumes after it gets the whole answer anew, never a part twice."""
 
 INTERRUPTED: Final = {
     "code": "interrupted",
@@ -35,13 +39,13 @@ class Place:
     since: int
 
 
-async def stream(scope: Scope, place: Place, last_id: str) -> AsyncIterator[bytes]:
+async def stream(scope: Scope, place: Place, last_id: str) -> AsyncGenerator[bytes]:
     """The turn as server-sent events, resumed after `last_id` ("" from the start).
 
     Ends with `done` or `error`, or with `reconnect` when this process leaves. A comment keeps the connection
     open while nothing is said.
     """
-    source = _from_memory(place, last_id) or _from_log(scope, place)
+    source = _from_memory(place, last_id) or _from_elsewhere(scope, place, last_id)
     upcoming = asyncio.create_task(anext(source, None))
     leaving = asyncio.create_task(live.until_leaving())
     try:
@@ -64,9 +68,10 @@ async def stream(scope: Scope, place: Place, last_id: str) -> AsyncIterator[byte
         upcoming.cancel()
         leaving.cancel()
         await asyncio.gather(upcoming, leaving, return_exceptions=True)
+        await source.aclose()
 
 
-def _from_memory(place: Place, last_id: str) -> AsyncIterator[bytes] | None:
+def _from_memory(place: Place, last_id: str) -> AsyncGenerator[bytes] | None:
     feed = live.feed_of(place.turn, place.attempt)
     return None if feed is None else _encoded(feed, _number(place, last_id))
 
@@ -77,7 +82,7 @@ def _number(place: Place, last_id: str) -> int:
     return int(number) if attempt == str(place.attempt) and number.isdecimal() else 0
 
 
-async def _encoded(feed: live.Feed, after: int) -> AsyncIterator[bytes]:
+async def _encoded(feed: live.Feed, after: int) -> AsyncGenerator[bytes]:
     async for said in feed.follow(after):
         yield sse.encode(said.name, said.data, f"{feed.attempt}-{said.number}")
 
@@ -85,21 +90,44 @@ async def _encoded(feed: live.Feed, after: int) -> AsyncIterator[bytes]:
 # --- a turn that runs elsewhere, or ran before this process started --------------------------------------
 
 
-async def _from_log(scope: Scope, place: Place) -> AsyncIterator[bytes]:
+async def _from_elsewhere(scope: Scope, place: Place, last_id: str) -> AsyncGenerator[bytes]:
+    try:
+        async with aclosing(_from_relay(scope, place, _number(place, last_id))) as relayed:
+            async for event in relayed:
+                yield event
+    except relay.Unavailable:
+        async for event in _from_log(scope, place):
+            yield event
+
+
+async def _from_relay(scope: Scope, place: Place, after: int) -> AsyncGenerator[bytes]:
+    """As `_encoded`, through Redis. While nothing is said, whether the turn still runs is asked of the log."""
+    async with aclosing(relay.follow(scope, place.turn, place.attempt, after)) as relayed:
+        async for said in relayed:
+            if said is not None:
+                yield sse.encode(said.name, said.data, f"{place.attempt}-{said.number}")
+                if said.name in LAST:
+                    return
+            elif (end := (await unit(scope, _look, place)).end) is not None:
+                yield sse.encode(*end, FROM_LOG)
+                return
+
+
+async def _from_log(scope: Scope, place: Place) -> AsyncGenerator[bytes]:
     """Whatever is saved so far as one `turn` event, which replaces what the reader has, then the growth."""
     shown: tuple[str, str] | None = None
     while True:
         found = await unit(scope, _look, place)
         text, reasoning = found.text, found.reasoning
         if shown is None or not text.startswith(shown[0]) or not reasoning.startswith(shown[1]):
-            yield sse.encode("turn", {**_names(place), "text": text, "reasoning": reasoning})
+            yield sse.encode("turn", {**_names(place), "text": text, "reasoning": reasoning}, FROM_LOG)
         else:
             for name, now, before in (("reasoning", reasoning, shown[1]), ("text", text, shown[0])):
                 if now != before:
-                    yield sse.encode(name, {"text": now[len(before) :]})
+                    yield sse.encode(name, {"text": now[len(before) :]}, FROM_LOG)
         shown = (text, reasoning)
         if found.end is not None:
-            yield sse.encode(*found.end)
+            yield sse.encode(*found.end, FROM_LOG)
             return
         await asyncio.sleep(POLL_SECONDS)
 

@@ -216,7 +216,7 @@ def _select(sql: str, session: UUID, *params: Any) -> Sequence[tuple[Any, ...]]:
 def _open(rows: Iterable[tuple[Any, ...]]) -> list[Event]:
     opener, aad = _key().opener, _aad()
     return [
-        Event(seq, id_, kind, turn, attempt, json.loads(payload), _content(opener, sealed, aad, id_), at)
+        Event(seq, id_, kind, turn, attempt, kinds.read_json(payload), _content(opener, sealed, aad, id_), at)
         for seq, id_, kind, turn, attempt, payload, sealed, at in rows
     ]
 

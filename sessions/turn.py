@@ -24,12 +24,13 @@ from brain import prompt as frozen_prompt
 from brain.domain.prompt import SectionRequest
 from memberintel.lib import tokens
 from memberintel.llm import seam
+from memberintel.llm.call import rows_written
 from memberintel.llm.errors import ModelError
 from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, TextDelta
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import lease, live, log
+from sessions import lease, live, log, relay
 from sessions.domain import events as kinds
 from sessions.domain import projection, title
 from sessions.domain.events import Draft, Event
@@ -128,10 +129,12 @@ async def drain() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks, timeout=settings.TURN_DEADLINES["persist"])
+    await rows_written()
 
 
 async def _run(job: Job) -> None:
     keeper = asyncio.create_task(_keep(job))
+    relayed = asyncio.create_task(relay.publish(job.scope, job.feed))
     try:
         job.feed.publish(
             "turn",
@@ -145,8 +148,9 @@ async def _run(job: Job) -> None:
     finally:
         job.over.set()
         await asyncio.gather(keeper, return_exceptions=True)
-        _jobs.pop(job.turn.id, None)
         job.feed.end()
+        await asyncio.gather(relayed, return_exceptions=True)
+        _jobs.pop(job.turn.id, None)
 
 
 async def _until_ended(job: Job) -> None:

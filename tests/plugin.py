@@ -6,6 +6,9 @@ import os
 
 from tests import services
 
+# No test may reach a real provider: whatever keys the machine has are not ours to spend.
+for name in ("ANTHROPIC_API_KEY", "GOOGLE_CLOUD_PROJECT", "GEMINI_API_KEY"):
+    os.environ.pop(name, None)
 services.start()
 os.environ["MEMBERINTEL_PROCESS"] = "web"
 os.environ["DATABASE_POOL"] = "0"  # tests switch logins on one connection; the pool has tests of its own

@@ -16,9 +16,9 @@ def main() -> None:
     subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=owner, check=True)
     django.setup()
 
-    from evals.performance import log, results
+    from evals.performance import log, results, rls
 
-    results.show(list(log.figures()))
+    results.show([*log.figures(), *rls.figures()])
 
 
 if __name__ == "__main__":

@@ -59,14 +59,14 @@ def overhearing() -> Iterator[Overheard]:
 
 def check(report: Report, stage: Stage, who: Customer, texts: Iterable[str], heard: Overheard) -> None:
     """Look for the texts everywhere they must not be, and for what must be there."""
-    needles = sorted({needle for text in texts for needle in _needles(text)})
+    wanted = sorted({needle for text in texts for needle in needles(text)})
     dump = _dump()
     report.check(
-        str(who.scope.customer_id).encode() in dump and b"session_events" in dump and len(needles) > 50,
+        str(who.scope.customer_id).encode() in dump and b"session_events" in dump and len(wanted) > 50,
         "pg_dump by the backup login holds the rows",
         f"{len(dump) // 1024} KiB",
     )
-    _check_none(report, "a pg_dump", _unpacked(dump), needles)
+    check_none(report, "a pg_dump", unpacked(dump), wanted)
     held = b"\n".join(_redis_values())
     passed = "\n".join(heard.commands).encode()
     report.check(
@@ -74,19 +74,20 @@ def check(report: Report, stage: Stage, who: Customer, texts: Iterable[str], hea
         "jobs went through Redis while it was listened to",
         f"{len(heard.commands)} commands",
     )
-    _check_none(report, "Redis, nor passed through it", _unpacked(held + b"\n" + passed), needles)
+    check_none(report, "Redis, nor passed through it", unpacked(held + b"\n" + passed), wanted)
     logs = [*stage.logs, *stage.data.glob("*.log"), *_elsewhere(stage.data)]
     said = b"\n".join(log.read_bytes() for log in logs)
-    _check_none(report, "the logs of any process", said, needles)
+    check_none(report, "the logs of any process", said, wanted)
 
 
-def _check_none(report: Report, where: str, haystack: bytes, needles: list[bytes]) -> None:
-    found = [needle for needle in needles if needle in haystack]
-    detail = f"{found[0]!r} and {len(found) - 1} more" if found else f"{len(needles)} passages looked for"
+def check_none(report: Report, where: str, haystack: bytes, wanted: list[bytes]) -> None:
+    """One check: none of the passages is there."""
+    found = [needle for needle in wanted if needle in haystack]
+    detail = f"{found[0]!r} and {len(found) - 1} more" if found else f"{len(wanted)} passages looked for"
     report.check(not found, f"no message text is in {where}", detail)
 
 
-def _needles(text: str) -> Iterator[bytes]:
+def needles(text: str) -> Iterator[bytes]:
     """A passage from each line of the text, plain enough to look the same wherever it is written."""
     for line in text.splitlines():
         plain = max(re.split(r'[\\"\t]', line), key=len).strip()
@@ -95,7 +96,7 @@ def _needles(text: str) -> Iterator[bytes]:
             yield plain[start : start + LONGEST].encode()
 
 
-def _unpacked(raw: bytes) -> bytes:
+def unpacked(raw: bytes) -> bytes:
     """The bytes, with what they hold in hex and in base64 beside them."""
     packed = [bytes.fromhex(found.decode()) for found in HEX.findall(raw)]
     for found in BASE64.findall(raw):

@@ -7,7 +7,8 @@ import traceback
 from pathlib import Path
 
 from brain.actions import save_document
-from evals.smoke import leaks, play, record, stage, story, strangers
+from evals.loopback.scenario import Scenario
+from evals.smoke import leaks, play, providers, record, stage, story, strangers
 from evals.smoke.report import Report
 from evals.smoke.stage import Customer, Stage
 from evals.smoke.story import Story
@@ -21,8 +22,11 @@ BIBLE = (
 )
 
 
-def run(data: Path) -> Report:
-    """Run every check. What breaks off counts as a failed check, with the end of the logs below it."""
+def run(data: Path, scenario: Scenario | None) -> Report:
+    """Run every check; `scenario` is the loopback server's, where that answers.
+
+    What breaks off counts as a failed check, with the end of the logs below it.
+    """
     report = Report()
     began = time.monotonic()
     told = story.load()
@@ -37,7 +41,7 @@ def run(data: Path) -> Report:
         return report
     with leaks.overhearing() as heard, stage.served(data) as place:
         try:
-            _play(report, place, told, heard)
+            _play(report, place, told, heard, scenario)
         except Exception as error:
             traceback.print_exc(limit=-4)
             report.check(False, "the run goes through to its end", f"{type(error).__name__}: {error}")
@@ -46,7 +50,9 @@ def run(data: Path) -> Report:
     return report
 
 
-def _play(report: Report, place: Stage, told: Story, heard: leaks.Overheard) -> None:
+def _play(
+    report: Report, place: Stage, told: Story, heard: leaks.Overheard, scenario: Scenario | None
+) -> None:
     owner = _people(told)
     others = {
         "colleague": stage.customer("colleague", "pro", beside=owner),
@@ -57,6 +63,8 @@ def _play(report: Report, place: Stage, told: Story, heard: leaks.Overheard) -> 
     place.wait_for_web()
     happened = play.tell(report, place, owner, told)
     record.check(report, owner, happened)
+    if scenario is not None:
+        providers.check(report, scenario, owner, happened)
     strangers.check(report, place, owner, others, happened)
     texts = [*told.texts(), *record.texts(owner), SOUL, BIBLE, play.AGAIN]
     leaks.check(report, place, owner, texts, heard)

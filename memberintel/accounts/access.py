@@ -8,6 +8,7 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any, cast
 
+from asgiref.sync import sync_to_async
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -16,6 +17,7 @@ from django.utils import timezone
 from memberintel.accounts import queries
 from memberintel.tenancy.context import NoScope, Scope, scope
 from memberintel.tenancy.models import Tenant, Tier, User
+from memberintel.tenancy.unit import give_back
 
 type View = Callable[..., HttpResponseBase]
 type AsyncView = Callable[..., Awaitable[HttpResponseBase]]
@@ -78,6 +80,7 @@ def _async(view: AsyncView) -> AsyncView:
     @wraps(view)
     async def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         user = await request.auser()
+        await sync_to_async(give_back)()
         if refusal := _refusal(request, user):
             return refusal
         with scope(scope_of(cast(User, user))):

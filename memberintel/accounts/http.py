@@ -8,10 +8,12 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any, Concatenate, cast
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from pydantic import BaseModel, ValidationError
 
 from memberintel.tenancy.context import Scope, scope
+from memberintel.tenancy.unit import give_back
 
 PROBLEM = "application/problem+json"
 
@@ -75,6 +77,7 @@ async def _customer(request: HttpRequest, methods: tuple[str, ...]) -> Scope:
     if request.method not in methods:
         raise Problem(405, "method-not-allowed", f"Use {' or '.join(methods)} here.")
     user = await request.auser()
+    await sync_to_async(give_back)()
     if not user.is_authenticated or not user.is_active:
         raise Problem(401, "not-signed-in", "Sign in first.")
     if user.tenant_id is None:

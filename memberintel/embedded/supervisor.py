@@ -23,7 +23,7 @@ from memberintel.env import Misconfigured
 
 HOST = "127.0.0.1"
 ANSWER_SECONDS = 60.0
-DRAIN_SECONDS = 20  # open answers are told to reconnect, then turns have this long to come to rest
+DRAIN_SECONDS = 20  # open streams end at once, other requests within this; running turns have 30 s more
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,7 +61,7 @@ def parts(port: int, data: Path) -> tuple[Part, ...]:
     work = ["worker", "--queues", "default,wrapups", "--concurrency", "2", "--loglevel", "WARNING"]
     beat = ["beat", "--schedule", str(data / "beat"), "--pidfile", "", "--loglevel", "WARNING"]
     return (
-        Part("web server", web, "web", ((signal.SIGTERM, DRAIN_SECONDS + 10.0),)),
+        Part("web server", web, "web", ((signal.SIGTERM, DRAIN_SECONDS + 30.0),)),
         Part("clock", [*celery, *beat], "worker", ((signal.SIGTERM, 5.0),)),
         # TERM lets a task finish, QUIT gives it up: it is claimed again when its lease runs out.
         Part("worker", [*celery, *work], "worker", ((signal.SIGTERM, 20.0), (signal.SIGQUIT, 5.0))),

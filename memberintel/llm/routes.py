@@ -10,8 +10,9 @@ from django.conf import settings
 from memberintel.llm.errors import Unavailable
 
 OFFLINE = "offline"
-# A customer must never mistake extraction for advice because a provider was down for a minute.
-NEVER_OFFLINE_AS_FALLBACK = frozenset({"chat", "wrap_up"})
+# A customer must never mistake extraction for advice because a provider was down for a minute, nor must an
+# extract pass for a summary.
+NEVER_OFFLINE_AS_FALLBACK = frozenset({"chat", "wrap_up", "compact"})
 
 
 class UnknownPurpose(ValueError):
@@ -32,8 +33,8 @@ class Route:
 def chain(purpose: str) -> tuple[Route, ...]:
     """The models to try for `purpose`, best first; never empty.
 
-    A provider without its key is skipped. `offline` stands in for chat and wrap-ups only while no provider
-    has a key, unless it is what the settings name first. Unavailable when nothing is left.
+    A provider without its key is skipped. `offline` stands in for chat, wrap-ups and summaries only while no
+    provider has a key, unless it is what the settings name first. Unavailable when nothing is left.
     """
     named = tuple(parse(text) for text in _named(purpose))
     usable = tuple(route for route in named if has_key(route.provider))

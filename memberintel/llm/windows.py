@@ -23,7 +23,7 @@ async def window(purpose: str) -> int:
 
     Unavailable when no model is set up.
     """
-    return min([await _of(route) for route in routes.chain(purpose)])
+    return min(await asyncio.gather(*map(_of, routes.chain(purpose))))
 
 
 async def _of(route: Route) -> int:

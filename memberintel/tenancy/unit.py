@@ -25,6 +25,15 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=size, thread_name_prefix="unit")
 
 
+def give_back() -> None:
+    """Give the connections of this thread back to the pool; the next statement takes one again.
+
+    For requests that go on to wait for something: a unit, a stream. Holding one while waiting for another is
+    how a pool comes to a standstill.
+    """
+    connections.close_all()
+
+
 async def unit[**P, R](who: Scope, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run `work` in `who`'s scope and one transaction, off the event loop; its result or its exception.
 

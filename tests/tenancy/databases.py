@@ -21,6 +21,7 @@ def connected_as(role: str, *, database: str = "") -> Iterator[None]:
     """The default connection logs in as that role inside, and as before afterwards."""
     entry = env.database(f"DATABASE_URL_{role.upper()}")
     with _settings(
+        "default",
         USER=entry["USER"],
         PASSWORD=entry["PASSWORD"],
         NAME=database or entry["NAME"],
@@ -30,16 +31,16 @@ def connected_as(role: str, *, database: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def connected_as_superuser() -> Iterator[None]:
-    """The default connection is the superuser's inside. For the checks that must refuse it, and nothing else."""
+def connected_as_superuser(alias: str = "default") -> Iterator[None]:
+    """The connection is the superuser's inside. For the checks that must refuse it, and nothing else."""
     found = psycopg.conninfo.conninfo_to_dict(superuser_url(data_folder()))
-    with _settings(USER=found["user"], PASSWORD=found["password"], TENANT_ROLE=None):
+    with _settings(alias, USER=found["user"], PASSWORD=found["password"], TENANT_ROLE=None):
         yield
 
 
 @contextmanager
-def _settings(**changed: Any) -> Iterator[None]:
-    connection = connections["default"]
+def _settings(alias: str, **changed: Any) -> Iterator[None]:
+    connection = connections[alias]
     before = connection.settings_dict
     connection.close()
     connection.settings_dict = {**before, **changed}

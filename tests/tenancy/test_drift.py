@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from memberintel import env
+from memberintel.checks import verify_start
 from memberintel.embedded import superuser_url
 from memberintel.tenancy.drift import findings
 from memberintel.tenancy.guard import verify_login
@@ -295,6 +296,12 @@ def test_on_a_superuser_nothing_starts() -> None:
         assert "role postgres: is a superuser" in faults
         with pytest.raises(env.Misconfigured, match="is a superuser and has BYPASSRLS"):
             verify_login()
+
+
+def test_no_alias_may_have_such_a_login() -> None:
+    verify_start()
+    with connected_as_superuser("support"), pytest.raises(env.Misconfigured, match="is a superuser"):
+        verify_start()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -43,6 +44,12 @@ def markdown(text: str) -> SafeString:
 def closed_words(item: Any) -> str:
     """Why a session closed."""
     return CLOSED.get(item.reason, f"Closed ({item.reason})")
+
+
+@register.filter
+def told(sections: Iterable[Any]) -> list[Any]:
+    """The sections that tell of the customer: all but the advisor's own instructions."""
+    return [section for section in sections if section.name != "base"]
 
 
 @register.filter

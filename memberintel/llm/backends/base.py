@@ -13,7 +13,11 @@ from memberintel.llm.types import Delta, Embeddings, Prompt, Usage
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of one model. `output` asks for JSON of that shape, by the provider's own mechanism."""
+    """One call of one model. `output` asks for JSON of that shape, by the provider's own mechanism.
+
+    `reasoning` asks the model to think first and to show it. Without, it thinks as little as it can be made to;
+    what it thinks all the same comes on top of `max_output_tokens`.
+    """
 
     purpose: str
     model: str
@@ -21,6 +25,7 @@ class Request:
     output: type[BaseModel] | None = None
     max_output_tokens: int | None = None
     temperature: float | None = None
+    reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,148 @@
+"""What a running turn says, passed through Redis so that any process can follow it from any point.
+
+One Redis stream per attempt, entries numbered as the feed numbers them, each sealed for its customer. It
+lapses ten minutes after the last entry. Redis is a convenience here: when it fails, the turn goes on, its own
+process still serves followers, and others follow what is saved in the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from redis import asyncio as redis
+from redis.exceptions import RedisError
+
+from memberintel.tenancy.context import Scope
+from memberintel.tenancy.unit import unit
+from memberintel.vault import cipher, keyring
+from memberintel.vault.errors import CannotOpen
+from sessions.live import KEEP_SECONDS, Feed, Said
+
+logger = logging.getLogger(__name__)
+
+KEY_SECONDS: Final = 30.0
+"""How long a publisher goes on with a key before it asks the keyring again."""
+
+BLOCK_SECONDS: Final = 2.0
+CONNECT_SECONDS: Final = 1.0
+_FAULTS: Final = (RedisError, OSError, TimeoutError)
+
+
+class Unavailable(Exception):
+    """The attempt cannot be followed through Redis: nothing is there, or not all of it."""
+
+
+@dataclass(slots=True)
+class _Box:
+    """Seals and opens the entries of one attempt."""
+
+    scope: Scope
+    turn: UUID
+    _key: bytes = b""
+    _until: float = field(default=0.0)
+
+    async def key(self) -> bytes:
+        if time.monotonic() >= self._until:
+            self._key = await unit(self.scope, keyring.customer_key)
+            self._until = time.monotonic() + KEY_SECONDS
+        return self._key
+
+    def aad(self) -> bytes:
+        return (
+            cipher.column_aad(self.scope.tenant_id, self.scope.customer_id, "live", "entry") + self.turn.bytes
+        )
+
+    async def seal(self, said: Said) -> bytes:
+        text = json.dumps([said.number, said.name, said.data], ensure_ascii=True).encode()
+        return cipher.seal_with(await self.key(), text, self.aad())
+
+    async def open(self, sealed: bytes) -> Said:
+        number, name, data = json.loads(cipher.Opener(await self.key()).open(sealed, self.aad()))
+        return Said(number, name, data)
+
+
+def _name(turn: UUID, attempt: int) -> str:
+    return f"live:{turn}:{attempt}"
+
+
+def _client(*, wait: float) -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=CONNECT_SECONDS + wait
+    )
+
+
+async def publish(scope: Scope, feed: Feed) -> None:
+    """Pass the feed on until it ends. Never raises: what Redis does not take, it does not take.
+
+    After a failure it goes on with what comes next; a follower sees the gap by the numbers.
+    """
+    if not settings.REDIS_URL:
+        return
+    box, name = _Box(scope, feed.turn), _name(feed.turn, feed.attempt)
+    async with _client(wait=0) as client:
+        async for batch in _batches(feed):
+            try:
+                await _add(client, name, [(said.number, await box.seal(said)) for said in batch])
+            except (*_FAULTS, CannotOpen) as error:
+                logger.warning("a running answer could not be passed on: %s", type(error).__name__)
+
+
+async def _batches(feed: Feed) -> AsyncGenerator[list[Said]]:
+    """The feed in pieces of what has come while the last one was being passed on."""
+    sent = 0
+    async for said in feed.follow():
+        if said.number <= sent:
+            continue
+        batch = feed.said[sent:]
+        sent = batch[-1].number
+        yield batch
+
+
+async def _add(client: redis.Redis, name: str, entries: list[tuple[int, bytes]]) -> None:
+    pipe = client.pipeline(transaction=False)
+    for number, sealed in entries:
+        pipe.xadd(name, {"s": sealed}, id=f"{number}-1")
+    pipe.expire(name, KEEP_SECONDS)
+    await pipe.execute()
+
+
+async def follow(scope: Scope, turn: UUID, attempt: int, after: int) -> AsyncGenerator[Said | None]:
+    """Everything after the event numbered `after`, then what comes; None after two seconds of silence.
+
+    Does not end by itself: the caller knows which event is the last. Raises Unavailable when Redis is away,
+    knows nothing of the attempt, or has lost a part of what is wanted.
+    """
+    if not settings.REDIS_URL:
+        raise Unavailable
+    box, name = _Box(scope, turn), _name(turn, attempt)
+    try:
+        async with _client(wait=BLOCK_SECONDS) as client:
+            if not await client.exists(name):
+                raise Unavailable
+            while True:
+                found = await _read(client, name, after)
+                for sealed in found:
+                    said = await box.open(sealed)
+                    if said.number != after + 1:
+                        raise Unavailable
+                    after = said.number
+                    yield said
+                if not found:
+                    yield None
+    except _FAULTS as error:
+        raise Unavailable from error
+
+
+async def _read(client: redis.Redis, name: str, after: int) -> list[bytes]:
+    answer: Any = await client.xread({name: f"{after}-1"}, count=500, block=int(BLOCK_SECONDS * 1000))
+    if not answer:
+        return []
+    entries = answer[0][1] if isinstance(answer, list) else next(iter(answer.values()))[0]
+    return [fields[b"s"] for _, fields in entries]

@@ -1,0 +1,182 @@
+"""The product as people use it: a real web server, a real worker, a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.db import connections
+from django.test import Client
+from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright, expect
+
+from tests import services
+from tests.conftest import Person, make_person
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+PATIENCE = 15_000  # milliseconds anything may take to show
+expect.set_options(timeout=PATIENCE)
+
+
+@dataclass
+class Site:
+    """The running product: where it is, and what its model says."""
+
+    address: str
+    script: Path
+
+    def says(self, *steps: list[dict[str, Any]]) -> None:
+        """The model plays these steps, call by call, the last ones for ever."""
+        self.script.write_text(json.dumps({"browser": [{"steps": each} for each in steps]}))
+
+
+@dataclass
+class Visitor:
+    """Somebody's browser. `complaints` is what its console complained about."""
+
+    context: BrowserContext
+    site: Site
+    complaints: list[str] = field(default_factory=list)
+
+    async def page(self, path: str = "/chat/") -> Page:
+        """A new tab at that path."""
+        page = await self.context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        await page.goto(self.site.address + path)
+        return page
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if (
+            message.type in {"error", "warning"}
+            and "the server responded with a status of 4" not in message.text
+        ):
+            self.complaints.append(message.text)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Web server and worker on this run's database, with a queue and a model of their own."""
+    if CHROMIUM is None:
+        pytest.skip("BROWSER TESTS SKIPPED: there is no Chromium here (Debian: apt-get install chromium)")
+    script = tmp_path_factory.mktemp("browser") / "script.json"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = {
+        **os.environ,
+        "MEMBERINTEL_EMBEDDED": "1",
+        "MEMBERINTEL_DATA": str(script.parent),
+        "MEMBERINTEL_LLM_SCRIPT": str(script),
+        "LLM_ROUTE_CHAT": "scripted:browser",
+        "REDIS_URL": _own_queue(os.environ["REDIS_URL"]),
+        "DATABASE_POOL": "8",
+        "LOG_LEVEL": "WARNING",
+    }
+    found = Site(f"http://127.0.0.1:{port}", script)
+    found.says([{"offline": True}])
+    web = ["uvicorn", "memberintel.asgi:application", "--port", str(port), "--lifespan", "on"]
+    web += ["--timeout-graceful-shutdown", "3", "--log-level", "warning"]
+    worker = ["celery", "--app", "memberintel", "--quiet", "worker", "--queues", "default,wrapups"]
+    worker += ["--pool", "solo", "--loglevel", "WARNING"]
+    parts = [
+        subprocess.Popen(
+            [sys.executable, "-m", *command], cwd=services.ROOT, env={**env, "MEMBERINTEL_PROCESS": process}
+        )
+        for command, process in ((web, "web"), (worker, "worker"))
+    ]
+    try:
+        _until_ready(found.address, parts[0])
+        yield found
+    finally:
+        for part in parts:
+            part.terminate()
+        for part in parts:
+            try:
+                part.wait(15)
+            except subprocess.TimeoutExpired:
+                part.kill()
+                part.wait()
+
+
+def _own_queue(redis_url: str) -> str:
+    """A Redis database no other test process puts jobs into."""
+    number = int("".join(filter(str.isdigit, os.environ.get("PYTEST_XDIST_WORKER", ""))) or 0)
+    return f"{redis_url.partition('?')[0]}?db={8 + number % 8}"
+
+
+def _until_ready(address: str, web: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        assert web.poll() is None, "the web server did not start"
+        try:
+            if httpx.get(f"{address}/healthz").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise AssertionError("the web server did not answer")
+
+
+@pytest.fixture(autouse=True)
+def _offline_again(site: Site) -> Iterator[None]:
+    yield
+    site.says([{"offline": True}])
+
+
+@pytest.fixture
+def pro(site: Site) -> Person:
+    """A fresh Pro customer."""
+    return make_person(tier="pro", name="browser")
+
+
+@pytest.fixture
+def free(site: Site) -> Person:
+    """A fresh Free customer."""
+    return make_person(tier="free", name="browser")
+
+
+@asynccontextmanager
+async def visit(site: Site, person: Person | None = None, **options: Any) -> AsyncIterator[Visitor]:
+    """A browser, signed in as that person; nothing may be left in its console at the end."""
+    cookies = _signed_in(person, site) if person else None
+    async with async_playwright() as player:
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = await browser.new_context(**options)
+        if cookies:
+            await context.add_cookies(cookies)  # type: ignore[arg-type]
+        visitor = Visitor(context, site)
+        yield visitor
+        await browser.close()
+    assert visitor.complaints == []
+
+
+def aside[T](work: Callable[[], T]) -> T:
+    """Do database work on a thread of its own: the tests here are coroutines."""
+
+    def piece() -> T:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(piece).result()
+
+
+def _signed_in(person: Person, site: Site) -> list[dict[str, str]]:
+    client = Client()
+    aside(lambda: client.force_login(person.user, backend="django.contrib.auth.backends.ModelBackend"))
+    return [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site.address}]

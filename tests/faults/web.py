@@ -1,0 +1,227 @@
+"""Real web processes whose advisor follows a script, and people who talk to them over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+
+from memberintel.lib import sse
+from tests import services
+from tests.conftest import Person
+
+HOST = "127.0.0.1"
+CSRF = "a" * 32
+
+
+def until[T](ready: Callable[[], T | None], seconds: float = 60.0) -> T:
+    """What `ready` gives as soon as it is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := ready()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+    return found
+
+
+@dataclass
+class Web:
+    """A web process on a port of its own."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def leave(self) -> None:
+        """Ask it to go."""
+        self.process.send_signal(signal.SIGTERM)
+
+
+@dataclass
+class Webs:
+    """Starts web processes; all are gone at the end."""
+
+    folder: Path
+    variables: Mapping[str, str]
+    started: list[Web] = field(default_factory=list)
+
+    @property
+    def script(self) -> Path:
+        """Where the script of the advisor stands; see the scripted backend."""
+        return self.folder / "script.json"
+
+    def play(self, *plays: dict[str, Any]) -> None:
+        """What the advisor does from now on."""
+        self.script.write_text(json.dumps({"fault": list(plays)}))
+
+    def sent(self) -> list[str]:
+        """Every request a model was sent, as text, in order."""
+        calls = Path(f"{self.script}.calls")
+        return [json.loads(line)["wire"] for line in calls.read_text().splitlines()] if calls.exists() else []
+
+    def begin(self) -> Web:
+        """Start a process, without waiting for it."""
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port = probe.getsockname()[1]
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "memberintel.asgi:application",
+            "--host",
+            HOST,
+            "--port",
+            str(port),
+        ]
+        log = self.folder / f"web-{port}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*command, "--lifespan", "on", "--timeout-graceful-shutdown", "20", "--log-level", "warning"],
+                cwd=services.ROOT,
+                env={
+                    **self.variables,
+                    "MEMBERINTEL_PROCESS": "web",
+                    "DATABASE_POOL": "8",
+                    "LLM_ROUTE_CHAT": "scripted:fault",
+                    "MEMBERINTEL_LLM_SCRIPT": str(self.script),
+                },
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        web = Web(process, f"http://{HOST}:{port}", log)
+        self.started.append(web)
+        return web
+
+    def start(self) -> Web:
+        """A process that answers."""
+        return self.ready(self.begin())
+
+    def ready(self, web: Web) -> Web:
+        """The process, once it answers."""
+
+        def answers() -> bool:
+            assert web.process.poll() is None, web.log.read_text()
+            try:
+                return httpx.get(f"{web.url}/healthz", timeout=5).status_code == 200
+            except httpx.TransportError:
+                return False
+
+        until(answers)
+        return web
+
+
+@contextmanager
+def webs(folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[Webs]:
+    """Web processes on the run's own services, or those that `variables` name."""
+    made = Webs(folder, dict(os.environ) if variables is None else variables)
+    try:
+        yield made
+    finally:
+        for web in made.started:
+            web.process.kill()
+            web.process.wait()
+
+
+@dataclass
+class Browser:
+    """A signed-in person's browser: cookies, the API, streams."""
+
+    person: Person
+    cookies: dict[str, str]
+
+    @classmethod
+    def of(cls, person: Person) -> Browser:
+        """Signed in as that person."""
+        session = import_module(settings.SESSION_ENGINE).SessionStore()
+        session[SESSION_KEY] = str(person.user.pk)
+        session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+        session[HASH_SESSION_KEY] = person.user.get_session_auth_hash()
+        session.save()
+        return cls(
+            person, {settings.SESSION_COOKIE_NAME: session.session_key, settings.CSRF_COOKIE_NAME: CSRF}
+        )
+
+    def client(self, web: Web) -> httpx.Client:
+        """A client of that process."""
+        return httpx.Client(
+            base_url=web.url,
+            cookies=self.cookies,
+            headers={"X-CSRFToken": CSRF, "Referer": web.url},
+            timeout=60,
+        )
+
+    def say(self, web: Web, text: str, *, key: str = "", **more: Any) -> httpx.Response:
+        """Send a message."""
+        with self.client(web) as client:
+            given = {"text": text, "client_key": key or f"key-{uuid4()}"} | more
+            return client.post("/api/v1/messages/", json=given)
+
+    def post(self, web: Web, path: str, given: Mapping[str, Any] | None = None) -> httpx.Response:
+        """Call the API."""
+        with self.client(web) as client:
+            return client.post(path, json=given or {})
+
+
+@dataclass
+class Reading:
+    """What a page shows of an answer, built from the events as the page does."""
+
+    text: str = ""
+    last_id: str = ""
+    end: tuple[str, Any] | None = None
+    arrived: list[tuple[float, int]] = field(default_factory=list)
+    reconnects: int = 0
+
+    def take(self, event: sse.ServerEvent) -> None:
+        """Show one event."""
+        self.last_id = event.id or self.last_id
+        data: Any = event.json()
+        if event.event == "turn":
+            self.text = data["text"]
+        elif event.event == "text":
+            self.text += data["text"]
+        elif event.event in ("done", "error"):
+            self.end = (event.event, data)
+        elif event.event == "reconnect":
+            self.reconnects += 1
+        self.arrived.append((time.monotonic(), len(self.text)))
+
+    def saved_before(self, moment: float) -> int:
+        """How many characters had been shown by then."""
+        return max((length for at, length in self.arrived if at <= moment), default=0)
+
+    def follow(
+        self, browser: Browser, web: Web, address: str, *, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Read on from where it was, until the stream ends, breaks, or `stop`."""
+        headers = {"Last-Event-ID": self.last_id} if self.last_id else {}
+        reader = sse.Reader()
+        try:
+            with browser.client(web) as client, client.stream("GET", address, headers=headers) as stream:
+                for chunk in stream.iter_raw():
+                    for event in reader.feed(chunk):
+                        self.take(event)
+                    if stop():
+                        return
+        except httpx.TransportError:
+            return
