@@ -224,7 +224,7 @@ LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to 
     "embed": 10,
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
-LLM_SILENCE = {"chat": 60, "distill": 10, "title": 10}
+LLM_SILENCE = {"chat": 60, "compact": 45, "distill": 10, "title": 10}
 LLM_PATIENCE: dict[str, Any] = {
     "tries": 3,
     "first_wait": 0.5,
@@ -234,6 +234,7 @@ LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its p
     "chat": {"max_output_tokens": 8192, "reasoning": True},
     "wrap_up": {"max_output_tokens": 2048},
     "journal": {"max_output_tokens": 400, "temperature": 0.3},
+    "compact": {"max_output_tokens": 6_144},
     "title": {"max_output_tokens": 64},
 }
 LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from their pages, November 2026
@@ -272,6 +273,10 @@ TURN_DEADLINES = {  # seconds
     "compact": 60,
     "title": 15,
 }
+# Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
+COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
+REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer
+COMPACT_AGAIN_AFTER_SECONDS = 120  # after a summary that failed, while requests fit without one
 TURN_LEASE_SECONDS = 15
 TURN_FLUSH_SECONDS = 2.0
 MESSAGE_LIMIT_CHARACTERS = 100_000

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from brain import queries as brain
 from brain.domain.prompt import assemble
@@ -55,6 +55,10 @@ class LeaseLost(LogError):
 
 class KeyTaken(LogError):
     """The customer has used this client key before."""
+
+
+class Overtaken(LogError):
+    """Another compaction has come since the one that this one was planned from."""
 
 
 class Lease(StrEnum):
@@ -121,6 +125,37 @@ def append(
         raise _meaning(error) from error
 
 
+def append_compaction(
+    session: UUID,
+    drafts: Sequence[Draft],
+    *,
+    expecting: int | None,
+    turn: Turn | None = None,
+    lease: Lease = Lease.NONE,
+) -> int:
+    """Append a compaction and what follows from it, whole or not at all; the compaction's sequence number.
+
+    Only if the session's newest compaction is still number `expecting` (None: there is none): Overtaken else,
+    and nothing is written. Raises as `append` does.
+    """
+    compaction, *others = drafts
+    with transaction.atomic():
+        # The append comes first: it holds the session's row, so nobody can add one between look and commit.
+        seq = append(session, compaction, turn=turn, lease=lease)
+        if _compaction_before(session, seq) != expecting:
+            raise Overtaken("another compaction came first")
+        for draft in others:
+            append(session, draft, turn=turn, lease=lease)
+    return seq
+
+
+def _compaction_before(session: UUID, seq: int) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST_COMPACTION, [current_tenant_id(), session, seq])
+        row = cursor.fetchone()
+    return int(row[0]) if row else None
+
+
 def append_close(
     session: UUID, draft: Draft, *, reason: str, at: datetime, before: datetime | None = None
 ) -> int | None:
@@ -181,6 +216,16 @@ _MARK = (
     " AND kind = ANY(%s) AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed')"
     " ORDER BY seq DESC LIMIT 1"
 )
+_SUMMARY = (
+    f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
+    " AND kind = 'compaction_applied' AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed')"
+    " AND payload ->> 'method' = 'model' ORDER BY seq DESC LIMIT 1"
+)
+_NEWEST_COMPACTION = (
+    "SELECT seq FROM session_events WHERE tenant_id = %s AND session_id = %s AND kind = 'compaction_applied'"
+    " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') AND seq < %s"
+    " ORDER BY seq DESC LIMIT 1"
+)
 _END = 2**62
 
 
@@ -204,6 +249,12 @@ def load_live(session: UUID) -> list[Event]:
     if start and not any(event.kind in kinds.PROMPT_KINDS for event in events):
         events = _open(_select(_MARK, session, list(kinds.PROMPT_KINDS))) + events
     return _with_texts(events)
+
+
+def newest_summary(session: UUID) -> Event | None:
+    """The newest compaction whose summary a model wrote; None when there is none, or it cannot be opened."""
+    found = _open(_select(_SUMMARY, session))
+    return found[0] if found and kinds.readable(found[0]) else None
 
 
 def _select(sql: str, session: UUID, *params: Any) -> Sequence[tuple[Any, ...]]:

@@ -30,10 +30,11 @@ from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, Tex
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import lease, live, log, relay
+from sessions import compactor, lease, live, log, relay
 from sessions.domain import events as kinds
 from sessions.domain import projection, title
 from sessions.domain.events import Draft, Event
+from sessions.domain.weights import part_weights
 from sessions.log import Lease, LeaseLost, Turn
 from sessions.models import Session
 
@@ -65,7 +66,9 @@ class Answer:
     def unsaved(self) -> Draft | None:
         """What came since the last flush, or None."""
         text, reasoning = self.text[self.saved_text :], self.reasoning[self.saved_reasoning :]
-        return kinds.pending_state(text=text, reasoning=reasoning) if text or reasoning else None
+        if not text and not reasoning:
+            return None
+        return kinds.pending_state(text=text, reasoning=reasoning, tokens=tokens.count(text))
 
 
 @dataclass(slots=True)
@@ -82,6 +85,7 @@ class Job:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
     first: bool = False
+    compactor: compactor.Compactor | None = None
     task: asyncio.Task[None] | None = None
 
 
@@ -121,6 +125,7 @@ async def stop(turn: UUID) -> None:
 
 async def drain() -> None:
     """Let running turns finish for up to 30 s, then have the rest save what they have."""
+    await compactor.drain()
     jobs = [job for job in _jobs.values() if job.task is not None]
     if not jobs:
         return
@@ -180,7 +185,7 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
 
 
 async def _generate(job: Job) -> None:
-    prompt = projection.provider_prompt(await _prepare(job))
+    prompt = projection.provider_prompt(await _fitting(job, await _prepare(job)))
     answer, feed = job.answer, job.feed
     stream = seam.stream("chat", prompt, scope=job.scope, session=job.session, turn=job.turn.id)
     async with aclosing(stream) as deltas:
@@ -202,10 +207,20 @@ async def _prepare(job: Job) -> list[Event]:
         return events
     job.first = True
     stored = await frozen_prompt.build(_request(job, events))
-    sections = [kinds.SectionDigest(name=part.name, digest=part.digest) for part in stored]
+    sections = part_weights((part.name, part.digest, part.text) for part in stored)
     draft = kinds.context_frozen(sections=sections, tools_digest=NO_TOOLS_DIGEST)
     await _append(job, draft, Lease.HOLD)
     return await unit(job.scope, log.load_live, job.session)
+
+
+async def _fitting(job: Job, events: list[Event]) -> list[Event]:
+    """The log, after its older part was summarised in it if the request would be too large."""
+
+    def notice(text: str) -> None:
+        job.feed.publish("notice", text=text)
+
+    job.compactor = compactor.Compactor(job.scope, job.session, job.turn, notice)
+    return await job.compactor.fit(events)
 
 
 def _request(job: Job, events: list[Event]) -> SectionRequest:
@@ -232,9 +247,9 @@ def _request(job: Job, events: list[Event]) -> SectionRequest:
 async def _ended(job: Job, error: BaseException | None) -> None:
     if error is None:
         await _complete(job)
-    elif isinstance(error, LeaseLost):
+    elif isinstance(error, LeaseLost | log.SessionClosed):
         _say_interrupted(job)
-    elif isinstance(error, ModelError):
+    elif isinstance(error, ModelError | compactor.RequestTooLarge):
         await _failed(job, error.code, error.message, retryable=error.retryable)
     elif isinstance(error, CannotOpen):
         logger.error("a turn could not open its session: %s", type(error).__name__)
@@ -246,16 +261,26 @@ async def _ended(job: Job, error: BaseException | None) -> None:
 
 
 async def _complete(job: Job) -> None:
-    if await _persist(job, _assistant_turn(job, "complete")):
+    draft = _assistant_turn(job, "complete")
+    if await _persist(job, draft):
         job.feed.publish("done", outcome="complete")
+        await _tidy(job, draft)
         await _entitle(job)
 
 
 async def _stopped(job: Job) -> None:
     if job.lost.is_set():
         _say_interrupted(job)
-    elif await _persist(job, _assistant_turn(job, "stopped")):
+        return
+    draft = _assistant_turn(job, "stopped")
+    if await _persist(job, draft):
         job.feed.publish("done", outcome="stopped")
+        await _tidy(job, draft)
+
+
+async def _tidy(job: Job, answer: Draft) -> None:
+    if job.compactor is not None:
+        await compactor.tidy_later(job.compactor, int(answer.payload["tokens"]))
 
 
 async def _failed(job: Job, code: str, message: str, *, retryable: bool) -> None:

@@ -35,21 +35,22 @@ FLOOR_INSERT = "INSERT INTO bench_floor VALUES (%s, %s, %s, %s, %s, %s, 1, %s, %
 
 def figures() -> Iterator[Figure]:
     """Persisting a turn at 10 and at 100,000 events; loading 5,000 events."""
-    who = _customer()
+    who = customer()
     with scope(who), _floor() as floor:
-        small, large = _session_of(who, 10), _session_of(who, 100_000)
+        small, large = session_of(who, 10), session_of(who, 100_000)
         raw, ours = alternate(_raw_turn(floor, who), _our_turn(small), ROUNDS)
         _, late = alternate(_raw_turn(floor, who), _our_turn(large), ROUNDS)
         yield plain("two raw INSERT + COMMIT of the same bytes", raw, "ms")
         yield at_most("persist a turn, against two raw commits", ours / raw, 4.5, "x")
         yield at_most("persist a turn at 100,000 events, against at 10", late / ours, 1.2, "x")
-        full = _session_of(who, 5_000)
+        full = session_of(who, 5_000)
         select, load = alternate(_select(full), lambda: log.load(full), 20)
         yield plain("SELECT of 5,000 events through the same cursor", select, "ms")
         yield at_most("load 5,000 events, opened and decoded, against their SELECT", load / select, 2, "x")
 
 
-def _customer() -> Scope:
+def customer() -> Scope:
+    """The scope of a fresh customer."""
     tenant = Tenant.objects.create(name="bench", tier_id="pro")
     user = User.objects.create_user(f"bench-{uuid4().hex[:8]}@example.com", tenant=tenant)
     return Scope(tenant.id, user.id)
@@ -68,7 +69,7 @@ def _floor() -> Iterator[psycopg.Connection]:
             floor.commit()
 
 
-def _session_of(who: Scope, events: int) -> UUID:
+def session_of(who: Scope, events: int) -> UUID:
     """A session with that many sealed events, half of them answers of a usual length."""
     session = actions.open_session(close_previous=True)
     key, aad = (

@@ -122,9 +122,11 @@ def refusal(text: str) -> str | None:
 
 def _readings(text: str) -> tuple[str, ...]:
     """The text as a careless reader takes it: entities decoded, look-alikes, emphasis and spacing undone."""
-    folded = unicodedata.normalize("NFKC", html.unescape(text))
-    folded = regex.sub(r"\p{Cf}|(?<=\w)\p{Mn}+(?=[a-zA-Z])", "", folded)
-    folded = regex.sub(r"\w+", _latinised, folded)
+    folded = html.unescape(text)
+    if not folded.isascii():  # nothing of this can be in plain text, which is most of all text
+        folded = unicodedata.normalize("NFKC", folded)
+        folded = regex.sub(r"\p{Cf}|(?<=\w)\p{Mn}+(?=[a-zA-Z])", "", folded)
+        folded = regex.sub(r"\w+", _latinised, folded)
     plain = regex.sub(r"[*~`]+|(?<![^\W_])_+|_+(?![^\W_])", "", folded)
     spaced = regex.sub(r"\b(?:\w[ .-]){3,}\w\b", lambda match: regex.sub(r"[ .-]", "", match[0]), plain)
     return folded, plain, spaced

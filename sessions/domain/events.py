@@ -96,10 +96,12 @@ class Payload(TypedDict):
 
 
 class SectionDigest(TypedDict):
-    """A section of the prompt or of a recall: its name, and the digest its text is stored under."""
+    """A part of the prompt or of a recall: its section's name, the digest its text is stored under, and what
+    that text weighs, so that no turn counts it again."""
 
     name: str
     digest: str
+    tokens: NotRequired[int]
 
 
 class Section(TypedDict):
@@ -172,8 +174,14 @@ class Recall(Payload):
     late: bool
 
 
+class PendingState(Payload):
+    """Clear part of `pending_state`: the tokens of this delta's text."""
+
+    tokens: NotRequired[int]
+
+
 class AssistantTurn(Payload):
-    """Clear part of `assistant_turn`."""
+    """Clear part of `assistant_turn`: `tokens` of its text."""
 
     outcome: Outcome
     tokens: int
@@ -190,12 +198,16 @@ class TurnFailed(Payload):
 
 
 class CompactionApplied(Payload):
-    """Clear part of `compaction_applied`: the summary stands for everything up to that number, inclusive."""
+    """Clear part of `compaction_applied`: the summary stands for everything up to that number, inclusive.
+
+    `tokens_before` and `tokens_after` are of the whole request, `tokens` of the summary as the model sees it.
+    """
 
     replaces_through_seq: int
     method: Method
     tokens_before: int
     tokens_after: int
+    tokens: NotRequired[int]
 
 
 class SessionClosed(Payload):
@@ -276,10 +288,13 @@ def recall(*, sections: Sequence[SectionDigest] = (), late: bool = False) -> Dra
     return _draft(RECALL, {"sections": list(sections), "late": late})
 
 
-def pending_state(*, text: str = "", reasoning: str = "", tools: Sequence[ToolTraffic] = ()) -> Draft:
+def pending_state(
+    *, text: str = "", reasoning: str = "", tools: Sequence[ToolTraffic] = (), tokens: int | None = None
+) -> Draft:
     """What of an answer came since the last flush. A call flushed while running is flushed again, whole,
     with its result."""
-    return _draft(PENDING_STATE, {}, AnswerContent(text=text, reasoning=reasoning, tools=list(tools)))
+    payload = {} if tokens is None else {"tokens": tokens}
+    return _draft(PENDING_STATE, payload, AnswerContent(text=text, reasoning=reasoning, tools=list(tools)))
 
 
 def assistant_turn(
@@ -309,15 +324,23 @@ def turn_failed(*, code: str, retryable: bool, message: str) -> Draft:
 
 
 def compaction_applied(
-    *, replaces_through_seq: int, summary: str, method: Method, tokens_before: int, tokens_after: int
+    *,
+    replaces_through_seq: int,
+    summary: str,
+    method: Method,
+    tokens_before: int,
+    tokens_after: int,
+    tokens: int | None = None,
 ) -> Draft:
     """From here on the summary stands for every event up to that sequence number, inclusive."""
-    payload = {
+    payload: dict[str, Any] = {
         "replaces_through_seq": replaces_through_seq,
         "method": method,
         "tokens_before": tokens_before,
         "tokens_after": tokens_after,
     }
+    if tokens is not None:
+        payload["tokens"] = tokens
     return _draft(COMPACTION_APPLIED, payload, SummaryContent(summary=summary))
 
 

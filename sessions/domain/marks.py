@@ -27,6 +27,8 @@ model has nothing to answer or to obey in it."""
 SUMMARY_READ: Final = "(Summary noted.)"
 """Stands after a summary, so that the customer's next message stays a message of its own, byte for byte."""
 
+NOTHING_PICKED: Final = "(No sentence of these messages could be picked. The customer can read them above.)"
+
 INTERRUPTED: Final = "(This answer was cut off here and never finished.)"
 STOPPED: Final = "(The customer stopped this answer here.)"
 

@@ -31,8 +31,8 @@ def provider_prompt(events: Sequence[Event], tools: Sequence[Tool] = ()) -> Prom
 
 def llm_context(events: Sequence[Event]) -> list[Message]:
     """The messages the model sees; the same for the whole log and for its live part."""
-    summary = _newest_compaction(events)
-    turns = fold(_tail(events, summary))
+    summary = newest_compaction(events)
+    turns = live_turns(events)
     messages = [] if summary is None else _summary(summary)
     for turn in turns[:-1]:
         messages += (_question(turn), _answer(turn))
@@ -41,9 +41,14 @@ def llm_context(events: Sequence[Event]) -> list[Message]:
     return messages
 
 
+def live_turns(events: Sequence[Event]) -> list[Turn]:
+    """The turns the model sees word for word: those no summary stands for."""
+    return fold(_tail(events, newest_compaction(events)))
+
+
 def system_sections(events: Sequence[Event]) -> tuple[str, ...]:
     """The texts of the frozen system prompt in its order; () before it is frozen, and for an import."""
-    frozen = _prompt_event(events)
+    frozen = prompt_event(events)
     return () if frozen is None else tuple(_section_texts(frozen))
 
 
@@ -57,26 +62,28 @@ def live_start(events: Sequence[Event]) -> int:
     newest event that states the prompt, if it is older. A loader that asks the database for just these gets
     the same context.
     """
-    return _start(_newest_compaction(events))
+    return _start(newest_compaction(events))
 
 
 def live(events: Sequence[Event]) -> list[Event]:
     """The live part, see `live_start`."""
-    tail = list(_tail(events, _newest_compaction(events)))
-    frozen = _prompt_event(events)
+    tail = list(_tail(events, newest_compaction(events)))
+    frozen = prompt_event(events)
     if frozen is not None and (not tail or frozen.seq < tail[0].seq):
         return [frozen, *tail]
     return tail
 
 
-def _newest_compaction(events: Sequence[Event]) -> Event | None:
+def newest_compaction(events: Sequence[Event]) -> Event | None:
+    """The compaction whose summary the model sees, if there is one."""
     for event in reversed(events):
         if event.kind == kinds.COMPACTION_APPLIED and kinds.known(event):
             return event
     return None
 
 
-def _prompt_event(events: Sequence[Event]) -> Event | None:
+def prompt_event(events: Sequence[Event]) -> Event | None:
+    """The event that states the system prompt as it stands."""
     for event in reversed(events):
         if event.kind in kinds.PROMPT_KINDS and kinds.known(event):
             return event
@@ -96,13 +103,26 @@ def _tail(events: Sequence[Event], compaction: Event | None) -> Sequence[Event]:
 # --- rendering -------------------------------------------------------------------------------------------
 
 
+def summary_text(summary: str, method: str) -> str:
+    """A summary as the model sees it."""
+    label = marks.EXTRACT_LABEL if method == "extractive" else marks.SUMMARY_LABEL
+    return marks.enclose("summary", label, summary)
+
+
+def said_by_customer(turn: Turn) -> str:
+    """The question of a turn as the model sees it, without what was recalled for it."""
+    return marks.NO_QUESTION if turn.question is None else _said(turn.question, marks.EMPTY_MESSAGE)
+
+
+def said_by_advisor(turn: Turn) -> str:
+    """What became of the answer of a turn that is over, as the model sees it."""
+    return _answer(turn).text
+
+
 def _summary(compaction: Event) -> list[Message]:
-    label = marks.EXTRACT_LABEL if compaction.payload.get("method") == "extractive" else marks.SUMMARY_LABEL
     text = kinds.text_of(compaction, "summary") if kinds.readable(compaction) else marks.UNREADABLE
-    return [
-        Message("user", marks.enclose("summary", label, text)),
-        Message("assistant", marks.SUMMARY_READ),
-    ]
+    method = str(compaction.payload.get("method"))
+    return [Message("user", summary_text(text, method)), Message("assistant", marks.SUMMARY_READ)]
 
 
 def _last(turn: Turn) -> list[Message]:
@@ -113,10 +133,8 @@ def _last(turn: Turn) -> list[Message]:
 
 
 def _question(turn: Turn) -> Message:
-    if turn.question is None:
-        return Message("user", marks.NO_QUESTION)
-    text = _said(turn.question, marks.EMPTY_MESSAGE)
-    if turn.recall is None:
+    text = said_by_customer(turn)
+    if turn.question is None or turn.recall is None:
         return Message("user", text)
     return Message("user", marks.joined(text, *_section_texts(turn.recall)))
 

@@ -202,8 +202,8 @@ async def test_a_cancelled_completion_is_recorded(steered: Rig, alice: Person) -
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (row,) = await ledger(alice)
-    assert (row.outcome, row.input_tokens, row.output_tokens) == ("cancelled", 0, 0)
+    (row,) = await ledger(alice)  # of the input, what the provider had reported by then
+    assert (row.outcome, row.output_tokens) == ("cancelled", 0)
 
 
 # --- failures --------------------------------------------------------------------------------------------

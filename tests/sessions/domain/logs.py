@@ -10,6 +10,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from memberintel.lib import tokens
 from sessions.domain import events as kinds
 from sessions.domain.events import Draft, Event, Memory, Method, Section, ToolTraffic
 
@@ -89,7 +90,7 @@ class Log:
     def ask(self, text: str) -> UUID:
         """The customer writes; a turn begins."""
         self.turn, self.attempt = UUID(int=10_000 + len(self.events)), 1
-        self.write(kinds.user_message(text=text, tokens=3), turn=self.turn)
+        self.write(kinds.user_message(text=text, tokens=tokens.count(text)), turn=self.turn)
         return self.turn
 
     def freeze(self, *texts: str | None) -> None:
@@ -135,7 +136,7 @@ class Log:
             outcome=outcome,
             tools=tools,
             memory=memory,
-            tokens=5,
+            tokens=tokens.count(text),
             model="m",
             provider="p",
             imported=imported,

@@ -25,6 +25,7 @@ TITLE_CHARACTERS = 60
 
 _LINE = re.compile(r"^\[(\d+)\] (customer|advisor)(?: \d{1,2}:\d{2})?: (.*)$")
 _LIMIT = re.compile(r"\b(?:word limit:|at most)\s+(\d+)(?=\s+words\b|\s+are allowed\b|\s*$)", re.MULTILINE)
+_EARLIER = re.compile(r"^<earlier_summary>\n(.*?)\n</earlier_summary>$", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"\d")
 
 type Role = Literal["customer", "advisor"]
@@ -57,8 +58,16 @@ def wrap_up(prompt: Prompt) -> str:
 
 
 def compact(prompt: Prompt) -> str:
-    """A summary of the transcript in the prompt, or of its messages where there is no transcript."""
-    return _summary(extract(_lines(prompt), max_words=COMPACT_WORDS))
+    """A summary of the transcript in the prompt, or of its messages where there is no transcript; what an earlier
+    summary in it holds comes first, as the customer's."""
+    said = _asked(prompt)
+    lines = said.lines or _lines(prompt)
+    if earlier := _EARLIER.search("\n".join(message.text for message in prompt.messages)):
+        lines = [Line(0, "customer", html.unescape(earlier[1])), *lines]
+    limits = _LIMIT.findall(said.around)
+    return _summary(
+        extract(lines, max_words=min(int(limits[-1]), COMPACT_WORDS) if limits else COMPACT_WORDS)
+    )
 
 
 def distill(prompt: Prompt, output: type[BaseModel] | None) -> str:
