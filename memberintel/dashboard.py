@@ -115,15 +115,13 @@ def _writer(owed: Owed, now: datetime) -> Sign:
     """Whether somebody writes what is owed; there being nothing to write is health too."""
     last = f"{_span(now - owed.last_written)} ago" if owed.last_written else "never"
     stuck = owed.overdue > 0 and (owed.last_written is None or now - owed.last_written > timedelta(hours=1))
-    ill = stuck or owed.failed > 0
-    words = (
-        "Jobs wait and nothing is written: is a worker running?"
-        if stuck
-        else "The last wrap-up was written then."
-    )
-    return Sign(
-        "bad" if stuck else "watch" if ill else "good", "Writer", last, words, _list("wrapups_sessionlog")
-    )
+    words = "When the last wrap-up was written."
+    if owed.failed:
+        words += " Some jobs have failed."
+    if stuck:
+        words = "Jobs wait and nothing is written: is a worker running?"
+    state = "bad" if stuck else "watch" if owed.failed else "good"
+    return Sign(state, "Writer", last, words, _list("wrapups_sessionlog"))
 
 
 def _clock(runs: list[Any], now: datetime) -> Sign:

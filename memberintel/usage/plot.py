@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from memberintel.usage.spending import Sums, dollars
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 190, 56, 22, 10
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 1000, 240, 60, 26, 12
 _GAP = 0.28  # of a day's width
 
 
