@@ -70,21 +70,26 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The menu at the side: what the person may look at."""
-    home = {"title": "Attention", "icon": "notifications", "link": reverse("admin:index")}
-    groups: list[dict[str, Any]] = [{"items": [home]}]
+    home, sums = reverse("admin:index"), reverse("admin:usage_ledgerentry_sums")
+    groups: list[dict[str, Any]] = [{"items": [_entry(request, "Attention", "notifications", home)]}]
     for title, places in GROUPS:
         items = [
-            {"title": words, "icon": icon, "link": _list(page)}
+            _entry(request, words, icon, _list(page))
             for page, words, icon in places
             if request.user.has_perm("{}.view_{}".format(*page.split("_")))
         ]
         if title == "Work and cost" and request.user.has_perm("usage.view_ledgerentry"):
-            items.append(
-                {"title": "Spend", "icon": "bar_chart", "link": reverse("admin:usage_ledgerentry_sums")}
-            )
+            items.append(_entry(request, "Spend", "bar_chart", sums))
         if items:
             groups.append({"title": title, "separator": True, "items": items})
     return groups
+
+
+def _entry(request: HttpRequest, words: str, icon: str, address: str) -> dict[str, Any]:
+    """A line of the menu. A row's page belongs to its list; the first page and the sums have none below them."""
+    alone = (reverse("admin:index"), reverse("admin:usage_ledgerentry_sums"))
+    below = not {request.path, address} & set(alone) and request.path.startswith(address)
+    return {"title": words, "icon": icon, "link": address, "active": request.path == address or below}
 
 
 def _failed(owed: Owed) -> Sign:
