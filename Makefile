@@ -14,13 +14,14 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /et
 export PIP_ROOT_USER_ACTION ?= ignore
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
-.PHONY: help run test lint format smoke bench roles ready
+.PHONY: help run test lint format openapi smoke bench roles ready
 
 help:
 	@echo "make run     serve the product with demo data on http://127.0.0.1:8000 (PORT=8001 for another port)"
 	@echo "make test    run the tests (ARGS='tests/vault -k seal' for some)"
 	@echo "make lint    check style, types, import contracts, templates and migrations"
 	@echo "make format  put the code into the style that lint asks for"
+	@echo "make openapi write docs/openapi.yaml from the code"
 	@echo "make smoke   play the main job end to end on private services"
 	@echo "make bench   measure it"
 	@echo "make roles   print the SQL that makes the roles on a PostgreSQL of your own"
@@ -46,6 +47,10 @@ format: ready
 	.venv/bin/ruff check --fix $(PACKAGES)
 	.venv/bin/ruff format $(PACKAGES)
 	.venv/bin/djlint --quiet --reformat templates
+
+openapi: export SECRET_KEY ?= openapi
+openapi: ready
+	@$(PYTHON) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 smoke: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.smoke

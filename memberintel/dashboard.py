@@ -70,21 +70,26 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The menu at the side: what the person may look at."""
-    home = {"title": "Attention", "icon": "notifications", "link": reverse("admin:index")}
-    groups: list[dict[str, Any]] = [{"items": [home]}]
+    home, sums = reverse("admin:index"), reverse("admin:usage_ledgerentry_sums")
+    groups: list[dict[str, Any]] = [{"items": [_entry(request, "Attention", "notifications", home)]}]
     for title, places in GROUPS:
         items = [
-            {"title": words, "icon": icon, "link": _list(page)}
+            _entry(request, words, icon, _list(page))
             for page, words, icon in places
             if request.user.has_perm("{}.view_{}".format(*page.split("_")))
         ]
         if title == "Work and cost" and request.user.has_perm("usage.view_ledgerentry"):
-            items.append(
-                {"title": "Spend", "icon": "bar_chart", "link": reverse("admin:usage_ledgerentry_sums")}
-            )
+            items.append(_entry(request, "Spend", "bar_chart", sums))
         if items:
             groups.append({"title": title, "separator": True, "items": items})
     return groups
+
+
+def _entry(request: HttpRequest, words: str, icon: str, address: str) -> dict[str, Any]:
+    """A line of the menu. A row's page belongs to its list; the first page and the sums have none below them."""
+    alone = (reverse("admin:index"), reverse("admin:usage_ledgerentry_sums"))
+    below = not {request.path, address} & set(alone) and request.path.startswith(address)
+    return {"title": words, "icon": icon, "link": address, "active": request.path == address or below}
 
 
 def _failed(owed: Owed) -> Sign:
@@ -115,15 +120,13 @@ def _writer(owed: Owed, now: datetime) -> Sign:
     """Whether somebody writes what is owed; there being nothing to write is health too."""
     last = f"{_span(now - owed.last_written)} ago" if owed.last_written else "never"
     stuck = owed.overdue > 0 and (owed.last_written is None or now - owed.last_written > timedelta(hours=1))
-    ill = stuck or owed.failed > 0
-    words = (
-        "Jobs wait and nothing is written: is a worker running?"
-        if stuck
-        else "The last wrap-up was written then."
-    )
-    return Sign(
-        "bad" if stuck else "watch" if ill else "good", "Writer", last, words, _list("wrapups_sessionlog")
-    )
+    words = "When the last wrap-up was written."
+    if owed.failed:
+        words += " Some jobs have failed."
+    if stuck:
+        words = "Jobs wait and nothing is written: is a worker running?"
+    state = "bad" if stuck else "watch" if owed.failed else "good"
+    return Sign(state, "Writer", last, words, _list("wrapups_sessionlog"))
 
 
 def _clock(runs: list[Any], now: datetime) -> Sign:

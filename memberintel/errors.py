@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from psycopg_pool import PoolTimeout
 
-from memberintel.accounts.http import NotFound, Problem, wants_problem
+from memberintel.accounts.problems import NotFound, Problem, wants_problem
 from memberintel.vault.errors import CannotOpen
 
 NOT_FOUND = "There is nothing at this address, or it is not yours."
@@ -82,12 +82,10 @@ def answer(
     request: HttpRequest, status: int, title: str, detail: str, *, retry: bool = False
 ) -> HttpResponse:
     """The error in the form the caller reads. Touches neither database nor session: both may be what failed."""
+    headers = {"Retry-After": "30"} if status == 503 else {}
     if wants_problem(request):
-        return Problem(status, title.lower().replace(" ", "-"), detail).response()
+        return Problem(status, title.lower().replace(" ", "-"), detail, headers=headers).response()
     page = render_to_string(
         "error.html", {"status": status, "title": title, "detail": detail, "retry": retry}
     )
-    response = HttpResponse(page, status=status)
-    if status == 503:
-        response["Retry-After"] = "30"
-    return response
+    return HttpResponse(page, status=status, headers=headers)

@@ -34,6 +34,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_rls",
     "memberintel.apps.ProjectConfig",
     "memberintel.tenancy",
@@ -161,6 +163,31 @@ MAILERS: dict[str, Any] = {
 }
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localhost>")
 
+# --- API -------------------------------------------------------------------------------------------------
+
+API_LIMITS = {"read": 600, "write": 120, "say": 60}  # requests of one customer in a minute, by kind
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "memberintel.accounts.openapi.Schema"}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "MemberIntel",
+    "VERSION": "1",
+    "DESCRIPTION": "Everything the pages do, for your own tools.",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {"Author": "brain.models.AUTHORS"},
+    "SERVE_INCLUDE_SCHEMA": False,
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer", "description": "A personal token, `mi_…`."},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "sessionid",
+                "description": "A signed-in browser; what changes something also needs the header `X-CSRFToken`.",
+            },
+        }
+    },
+}
+
 # --- queue -----------------------------------------------------------------------------------------------
 
 REDIS_URL = env.text("REDIS_URL", "")
@@ -265,16 +292,8 @@ PROMPT_SECTIONS = [
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
-TURN_DEADLINES = {  # seconds
-    "persist": 10,
-    "recall": 3,
-    "first_token": 60,
-    "stream": 300,
-    "tool": 30,
-    "distill": 15,
-    "compact": 60,
-    "title": 15,
-}
+# Seconds a phase of a turn may take; how long a model may be silent or answer is LLM_SILENCE and LLM_DEADLINES.
+TURN_DEADLINES = {"persist": 10, "compact": 60, "title": 15}
 # Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
 COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
 REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer
@@ -294,6 +313,7 @@ SUBSTANTIVE_TOKENS = 20
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "memberintel.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "staticfiles"

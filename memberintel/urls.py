@@ -12,6 +12,7 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
+    path("api/", include("memberintel.api")),
     path("", include("memberintel.accounts.urls")),
     path("", include("sessions.urls")),
     path("", include("brain.urls")),

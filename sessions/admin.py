@@ -11,10 +11,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memberintel.lib import clock
-from memberintel.tenancy.desk import SUPPORT, Look, Made, flag, labels, listed
+from memberintel.tenancy.desk import SUPPORT, Look, Made, flag, labels, link, listed
 from sessions.models import Session, SessionEvent
 
 _EVENTS = 100
+_TIMES = ("started_at", "ended_at", "last_activity_at", "leaving_at", "closed_at", "archived_at")
 
 
 @admin.register(Session)
@@ -23,20 +24,11 @@ class SessionDesk(Look):
 
     list_display = ("opened", "customer", "state", "user_messages", "last_seq", "last_activity_at", "origin")
     list_filter = (flag("open", "open", "Open now", Q(closed_at=None)), Made)
-    fields = (
-        *("id", "customer_link", "tenant_link", "state", "origin", "look_at"),
-        *(
-            "started_at",
-            "ended_at",
-            "last_activity_at",
-            "leaving_at",
-            "closed_at",
-            "close_reason",
-            "archived_at",
-        ),
-        *("user_messages", "substantive", "last_seq", "continues"),
-        *("turn_id", "turn_attempt", "turn_lease_until", "turn_stop"),
-        "log",
+    fieldsets = (
+        (None, {"fields": ("id", "customer_link", "tenant_link", "state", "origin", "continued", "look_at")}),
+        ("Log", {"fields": ("user_messages", "substantive", "last_seq", "log")}),
+        ("Times (UTC)", {"fields": (*_TIMES, "close_reason")}),
+        ("Turn", {"fields": ("turn_id", "turn_attempt", "turn_lease_until", "turn_stop")}),
     )
 
     @admin.display(description="opened")
@@ -58,6 +50,11 @@ class SessionDesk(Look):
         if row.imported:
             return "imported"
         return "off the record" if row.off_record else "chat"
+
+    @admin.display(description="continues")
+    def continued(self, row: Session) -> SafeString | str:
+        """The session it goes on from."""
+        return link("chat_session", row.continues, str(row.continues)) if row.continues else "-"
 
     @admin.display(description="look at")
     def look_at(self, row: Session) -> SafeString:

@@ -2,65 +2,296 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from http import HTTPStatus
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine
+from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import reverse
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from memberintel.accounts.http import NotFound, Problem, api, body
+from memberintel.accounts.fields import Flag, Id, Page, Strict, Text, Whole
+from memberintel.accounts.fields import Moment as MomentField
+from memberintel.accounts.problems import NotFound, Problem
+from memberintel.accounts.rest import Endpoint, Streaming, body, described, listed, parameters, wait
 from memberintel.tenancy.context import current_scope
 from memberintel.tenancy.unit import unit
-from sessions import actions, conduct, follow, queries
+from sessions import actions, conduct, follow, queries, shapes
 from sessions.log import Turn, TurnRunning
+from sessions.models import Session as Row
 
 RUNNING = "The advisor is still answering your last message. Wait for the end, or stop the answer first."
-ClientKey = Annotated[str, StringConstraints(min_length=8, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
+CLIENT_KEY = r"^[A-Za-z0-9._:-]{8,100}$"
+
+READ = ("read",)
+CHAT = ("chat",)
+BUSY = "An answer is being given (`turn` names it), or the session's state is against it."
 
 
-class Body(BaseModel):
-    """A body with no other fields than these."""
-
-    model_config = ConfigDict(extra="forbid", strict=False)
+class Nothing(Strict):
+    """A body without fields, or none."""
 
 
-class MessageBody(Body):
-    """A message; `client_key` is made by the client, the same for each time it sends this one message."""
+class MessageIn(Strict):
+    """A message; without `session` it goes to the open one."""
 
-    text: str
-    client_key: ClientKey
-    session: UUID | None = None
-    interrupt: bool = False
-    close_previous: bool = False
+    text = Text(allow_blank=True, help_text="At most 100,000 characters.")
+    client_key = serializers.RegexField(
+        CLIENT_KEY, help_text="Made by the client, the same for each time it sends this one message."
+    )
+    session = Id(required=False, allow_null=True, default=None)
+    interrupt = Flag(default=False, help_text="Stop the answer that is being given first.")
+    close_previous = Flag(default=False, help_text="End the open session first, if it is another one.")
 
 
-class RetryBody(Body):
+class RetryIn(Strict):
     """The attempt that is to be followed by another."""
 
-    attempt: int
+    attempt = Whole(min_value=1)
 
 
-class OpenBody(Body):
+class OpenIn(Strict):
     """How to open a session."""
 
-    close_previous: bool = False
+    close_previous = Flag(default=False, help_text="End the session that is open.")
 
 
-@api("POST")
-async def messages(request: HttpRequest) -> HttpResponseBase:
-    """Say something: 201 with the session, the turn, and where to follow the answer."""
-    given = body(request, MessageBody)
-    said = await _told(conduct.say(**given.model_dump()))
-    answer = {
-        **_turn(said.session, said.turn, said.seq),
-        "seq": said.seq,
-        "opened": said.opened,
-        "moved": said.moved,
-    }
-    return JsonResponse(answer, status=HTTPStatus.OK if said.repeated else HTTPStatus.CREATED)
+class FollowPlace(Strict):
+    """Which attempt to follow. Take the whole address from what started it."""
+
+    attempt = serializers.IntegerField(default=1, min_value=1, max_value=2**31 - 1)
+    since = serializers.IntegerField(default=1, min_value=1, max_value=2**31 - 1)
+
+
+class SessionsPage(Page):
+    """Which sessions, newest activity first."""
+
+    open = serializers.BooleanField(required=False, allow_null=True, default=None)
+    archived = serializers.BooleanField(default=False)
+    since = MomentField(required=False, help_text="Active at or after this moment.")
+    until = MomentField(required=False, help_text="Active before this moment.")
+
+
+class Messages(Endpoint):
+    """Messages to the advisor."""
+
+    scopes = {"POST": CHAT}
+    costs = {"POST": "say"}
+
+    @described(
+        "say",
+        tag="chat",
+        takes=MessageIn,
+        gives={201: shapes.SaidOut, 200: OpenApiResponse(shapes.SaidOut, description="It was said before.")},
+        errors={
+            404: "There is no such session, or it is somebody else's.",
+            409: BUSY,
+            413: "The message is longer than a message may be.",
+            422: "The client key was used for another text.",
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Say something.
+
+        The message is kept before this returns; the answer is then followed at `stream`. The same client key and
+        text again is the same message: it is safe to send again after a lost connection.
+        """
+        given = body(request, MessageIn)
+        said = _wait(conduct.say, **given)
+        answer = {
+            **_turn(said.session, said.turn, said.seq),
+            "seq": said.seq,
+            "opened": said.opened,
+            "moved": said.moved,
+        }
+        return Response(answer, status=200 if said.repeated else 201)
+
+
+class Sessions(Endpoint):
+    """All sessions."""
+
+    scopes = {"GET": READ, "POST": CHAT}
+
+    @described("list_sessions", tag="sessions", query=SessionsPage, gives={200: shapes.SessionsOut})
+    def get(self, request: Request) -> Response:
+        """Sessions by last activity, newest first. One that is touched while you page moves to the front."""
+        page = parameters(request, SessionsPage)
+        limit = page.pop("limit")
+        rows = queries.list_sessions(limit=limit + 1, **page)
+        return listed(request, list(shapes.SessionOut(rows, many=True).data), _cursor, limit)
+
+    @described(
+        "open_session",
+        tag="sessions",
+        takes=OpenIn,
+        gives={201: shapes.OpenedOut},
+        errors={409: "One is open already; `session` names it. Send `close_previous` to end it."},
+    )
+    def post(self, request: Request) -> Response:
+        """Open a session by hand. A message does so by itself."""
+        given = body(request, OpenIn)
+        return Response({"session": str(_wait(conduct.open_session, **given))}, status=201)
+
+
+class Session(Endpoint):
+    """One session."""
+
+    scopes = {"GET": READ}
+
+    @described("get_session", tag="sessions", by_id=True, gives={200: shapes.WholeSessionOut})
+    def get(self, request: Request, session: UUID) -> Response:
+        """A session with everything in its log, in order."""
+        row = _session(session)
+        running = None
+        if turn_id := queries.running_turn(row):
+            since = queries.message_seq(row.id, turn_id)
+            running = _turn(row.id, Turn(turn_id, row.turn_attempt, row.turn_owner), since)
+        items = [shapes.told(item) for item in queries.transcript(row)]
+        return Response({**shapes.SessionOut(row).data, "running": running, "items": items})
+
+
+class Stream(Streaming):
+    """An answer while it is given."""
+
+    scopes = {"GET": (*CHAT, *READ)}
+
+    @described(
+        "follow_turn",
+        tag="chat",
+        by_id=True,
+        query=FollowPlace,
+        headers=(
+            OpenApiParameter(
+                "Last-Event-ID", str, OpenApiParameter.HEADER, description="Resume after this event."
+            ),
+        ),
+        gives={
+            200: OpenApiResponse(
+                OpenApiTypes.STR,
+                description="Server-sent events with JSON data: `turn` (what there is so far; it replaces what you"
+                " have), `text`, `reasoning`, `tool`, `notice`, `reconnect` (connect again), and at the end `done`"
+                " (`outcome`: complete or stopped) or `error` (`code`, `message`, `retryable`).",
+            )
+        },
+        media_type="text/event-stream",
+    )
+    async def get(self, request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
+        """Follow an answer as it is written.
+
+        The answer is given whether anybody follows or not. After a lost connection, come back with the id of the
+        last event you have.
+        """
+        given = parameters(request, FollowPlace)
+        if await unit(current_scope(), queries.get_session, session) is None:
+            raise NotFound
+        place = follow.Place(session, turn_id, given["attempt"], given["since"])
+        response = StreamingHttpResponse(
+            follow.stream(current_scope(), place, request.headers.get("Last-Event-ID", "")),
+            content_type="text/event-stream",
+        )
+        response["Cache-Control"] = "no-cache"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+
+class Stop(Endpoint):
+    """The end of an answer before its time."""
+
+    scopes = {"POST": CHAT}
+
+    @described("stop_turn", tag="chat", by_id=True, takes=Nothing, gives={202: shapes.StoppingOut})
+    def post(self, request: Request, session: UUID, turn_id: UUID) -> Response:
+        """Stop an answer; what was written of it is kept."""
+        body(request, Nothing)
+        stopping = _wait(conduct.stop, session=session, turn_id=turn_id)
+        return Response({"stopping": stopping}, status=202)
+
+
+class Retry(Endpoint):
+    """Another try at an answer."""
+
+    scopes = {"POST": CHAT}
+    costs = {"POST": "say"}
+
+    @described(
+        "retry_turn",
+        tag="chat",
+        by_id=True,
+        takes=RetryIn,
+        gives={
+            201: shapes.TurnOut,
+            200: OpenApiResponse(shapes.TurnOut, description="This attempt was followed by another before."),
+        },
+        errors={409: BUSY},
+    )
+    def post(self, request: Request, session: UUID, turn_id: UUID) -> Response:
+        """Answer the session's last message again, after the attempt you name failed or was interrupted."""
+        given = body(request, RetryIn)
+        following, began, since = _wait(
+            conduct.retry, session=session, turn_id=turn_id, attempt=given["attempt"]
+        )
+        return Response(_turn(session, following, since), status=201 if began else 200)
+
+
+class End(Endpoint):
+    """The end of a session."""
+
+    scopes = {"POST": CHAT}
+
+    @described("end_session", tag="sessions", by_id=True, takes=Nothing, gives={200: shapes.EndedOut})
+    def post(self, request: Request, session: UUID) -> Response:
+        """End a session; an answer that is being given is stopped first. Its notes are written then."""
+        body(request, Nothing)
+        return Response({"ended": _wait(conduct.end, session=session)})
+
+
+class Leaving(Endpoint):
+    """A page's goodbye."""
+
+    scopes = {"POST": CHAT}
+    costs = {"POST": "read"}
+
+    @described("leave_session", tag="sessions", by_id=True, gives={204: None})
+    def post(self, request: Request, session: UUID) -> HttpResponse:
+        """Say that you are leaving: the session ends in ten minutes unless you come back. No body is read."""
+        _session(session)
+        actions.leave(session=session)
+        return HttpResponse(status=204)
+
+
+class Presence(Endpoint):
+    """A page's good day."""
+
+    scopes = {"POST": CHAT}
+    costs = {"POST": "read"}
+
+    @described("announce_presence", tag="sessions", takes=Nothing, gives={200: shapes.PresenceOut})
+    def post(self, request: Request) -> Response:
+        """Say that you are here, which takes back a goodbye; tells which session is open, if any."""
+        body(request, Nothing)
+        actions.stay()
+        standing = queries.open_session()
+        return Response({"session": str(standing.id) if standing else None})
+
+
+def stream_address(session: UUID, turn_id: UUID, attempt: int, since: int) -> str:
+    """Where an attempt is followed; `since` is the number of the turn's message in the log."""
+    return f"{reverse('api-stream', args=[session, turn_id])}?attempt={attempt}&since={since}"
+
+
+def _session(session: UUID) -> Row:
+    row = queries.get_session(session)
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _cursor(told: dict[str, Any]) -> dict[str, str]:
+    return {"before": told["last_activity_at"], "before_id": told["id"]}
 
 
 def _turn(session: UUID, which: Turn, since: int) -> dict[str, Any]:
@@ -72,97 +303,16 @@ def _turn(session: UUID, which: Turn, since: int) -> dict[str, Any]:
     }
 
 
-def stream_address(session: UUID, turn_id: UUID, attempt: int, since: int) -> str:
-    """Where an attempt is followed; `since` is the number of the turn's message in the log."""
-    return f"{reverse('api-stream', args=[session, turn_id])}?attempt={attempt}&since={since}"
-
-
-async def _told[R](work: Awaitable[R]) -> R:
+def _wait[R](work: Callable[..., Coroutine[Any, Any, R]], **arguments: Any) -> R:
     """What the work gives; its refusals as problems."""
     try:
-        return await work
+        return wait(work, **arguments)
     except actions.NotFound:
         raise NotFound from None
     except actions.Refusal as refusal:
-        raise Problem(refusal.status, refusal.code.replace("_", "-"), refusal.text, **refusal.extra) from None
-    except TurnRunning as running:
         raise Problem(
-            409, "turn-running", RUNNING, turn=str(running.turn) if running.turn else None
+            refusal.status, refusal.code.replace("_", "-"), refusal.text, headers=None, **refusal.extra
         ) from None
-
-
-async def _act[**P, R](action: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    return await _told(unit(current_scope(), action, *args, **kwargs))
-
-
-@api("POST")
-async def open_session(request: HttpRequest) -> HttpResponseBase:
-    """Open a session by hand; 409 names the open one unless `close_previous`."""
-    given = body(request, OpenBody)
-    session = await _told(conduct.open_session(close_previous=given.close_previous))
-    return JsonResponse({"session": str(session)}, status=HTTPStatus.CREATED)
-
-
-@api("GET")
-async def stream(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
-    """Follow a turn; resumes after `Last-Event-ID`."""
-    if await _act(queries.get_session, session) is None:
-        raise NotFound
-    place = follow.Place(session, turn_id, _whole(request, "attempt", 1), _whole(request, "since", 1))
-    last = request.headers.get("Last-Event-ID", "")
-    response = StreamingHttpResponse(
-        follow.stream(current_scope(), place, last), content_type="text/event-stream"
-    )
-    response["Cache-Control"] = "no-cache"
-    response["X-Accel-Buffering"] = "no"
-    return response
-
-
-def _whole(request: HttpRequest, name: str, default: int) -> int:
-    given = request.GET.get(name, str(default))
-    if not given.isdecimal() or not 1 <= int(given) < 2**31:
-        raise Problem(400, "invalid-parameter", f"{name}: a whole number from 1 on, not {given[:40]!r}.")
-    return int(given)
-
-
-@api("POST")
-async def stop(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
-    """Stop an answer, whichever process gives it; what was generated is kept."""
-    stopping = await _told(conduct.stop(session=session, turn_id=turn_id))
-    return JsonResponse({"stopping": stopping}, status=HTTPStatus.ACCEPTED)
-
-
-@api("POST")
-async def retry(request: HttpRequest, session: UUID, turn_id: UUID) -> HttpResponseBase:
-    """Answer the session's last message again; a second click on the same attempt does nothing."""
-    given = body(request, RetryBody)
-    following, began, since = await _told(
-        conduct.retry(session=session, turn_id=turn_id, attempt=given.attempt)
-    )
-    return JsonResponse(
-        _turn(session, following, since), status=HTTPStatus.CREATED if began else HTTPStatus.OK
-    )
-
-
-@api("POST")
-async def end(request: HttpRequest, session: UUID) -> HttpResponseBase:
-    """End the session; a running answer is stopped first."""
-    body(request, Body)
-    return JsonResponse({"ended": await _told(conduct.end(session=session))})
-
-
-@api("POST")
-async def leaving(request: HttpRequest, session: UUID) -> HttpResponseBase:
-    """The page says goodbye as it leaves (a beacon: nobody reads the answer)."""
-    if await _act(queries.get_session, session) is None:
-        raise NotFound
-    await _act(actions.leave, session=session)
-    return HttpResponse(status=HTTPStatus.NO_CONTENT)
-
-
-@api("POST")
-async def presence(request: HttpRequest) -> HttpResponseBase:
-    """A page of the product is shown; says which session it would be leaving when it goes, if any."""
-    await _act(actions.stay)
-    standing = await _act(queries.open_session)
-    return JsonResponse({"session": str(standing.id) if standing else None})
+    except TurnRunning as running:
+        turn_id = str(running.turn) if running.turn else None
+        raise Problem(409, "turn-running", RUNNING, turn=turn_id) from None

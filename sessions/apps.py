@@ -4,4 +4,5 @@ from django.apps import AppConfig
 class ChatConfig(AppConfig):
     name = "sessions"
     label = "chat"
+    verbose_name = "conversations"
     default_auto_field = "django.db.models.BigAutoField"

@@ -85,6 +85,8 @@ def _number(place: Place, last_id: str) -> int:
 async def _encoded(feed: live.Feed, after: int) -> AsyncGenerator[bytes]:
     async for said in feed.follow(after):
         yield sse.encode(said.name, said.data, f"{feed.attempt}-{said.number}")
+        if said.name in LAST:
+            return
 
 
 # --- a turn that runs elsewhere, or ran before this process started --------------------------------------

@@ -42,17 +42,31 @@ def open_session() -> Session | None:
 
 
 def list_sessions(
-    *, before: datetime | None = None, before_id: UUID | None = None, limit: int = PAGE
+    *,
+    before: datetime | None = None,
+    before_id: UUID | None = None,
+    open: bool | None = None,
+    archived: bool = False,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = PAGE,
 ) -> list[Session]:
     """Sessions by last activity, newest first, at most `limit`; the cursor is the last one of the page before.
 
+    Only those that are `open` (or not), `archived` (or not), and last active from `since` until before `until`.
     Raises HalfACursor when only one half of the cursor is given.
     """
     if (before is None) != (before_id is None):
         raise HalfACursor("give both `before` and `before_id`, or neither")
-    rows = Session.objects.filter(archived_at=None).order_by("-last_activity_at", "-id")
+    rows = Session.objects.filter(archived_at__isnull=not archived).order_by("-last_activity_at", "-id")
     if before is not None:
         rows = rows.filter(Q(last_activity_at__lt=before) | Q(last_activity_at=before, id__lt=before_id))
+    if open is not None:
+        rows = rows.filter(closed_at__isnull=open)
+    if since is not None:
+        rows = rows.filter(last_activity_at__gte=since)
+    if until is not None:
+        rows = rows.filter(last_activity_at__lt=until)
     return list(rows[:limit])
 
 

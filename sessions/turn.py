@@ -26,21 +26,22 @@ from memberintel.lib import tokens
 from memberintel.llm import seam
 from memberintel.llm.call import rows_written
 from memberintel.llm.errors import ModelError
-from memberintel.llm.types import Finished, Message, Prompt, ReasoningDelta, TextDelta
+from memberintel.llm.types import Finished, Prompt, ReasoningDelta, TextDelta
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import compactor, lease, live, log, relay
+from sessions import compactor, lease, live, log, relay, titler
 from sessions.domain import events as kinds
-from sessions.domain import projection, title
+from sessions.domain import projection
 from sessions.domain.events import Draft, Event
 from sessions.domain.weights import part_weights
 from sessions.log import Lease, LeaseLost, Turn
-from sessions.models import Session
 
 logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS: Final = 30.0
+AWAY: Final = (OperationalError, InterfaceError, CannotOpen)
+"""What is wrong with the installation for the moment, and not with the turn."""
 NO_TOOLS_DIGEST: Final = Prompt((), ()).digest()
 
 MESSAGES: Final = {
@@ -48,6 +49,8 @@ MESSAGES: Final = {
     " is kept. Our staff has been told; please try again later.",
     "internal": "Something went wrong on our side while answering. Your message and what was answered so far"
     " are kept; please try again.",
+    "unsaved": "The end of this answer could not be saved. Your message and most of the answer are kept; please try"
+    " again in a minute.",
     "shutdown": "The server was restarted while answering. Your message and what was answered so far are kept;"
     " please try again.",
 }
@@ -265,7 +268,8 @@ async def _complete(job: Job) -> None:
     if await _persist(job, draft):
         job.feed.publish("done", outcome="complete")
         await _tidy(job, draft)
-        await _entitle(job)
+        if job.first:
+            await titler.entitle(job.scope, job.session, job.turn.id)
 
 
 async def _stopped(job: Job) -> None:
@@ -286,7 +290,7 @@ async def _tidy(job: Job, answer: Draft) -> None:
 async def _failed(job: Job, code: str, message: str, *, retryable: bool) -> None:
     try:
         await _save(job)
-    except (LeaseLost, OperationalError, InterfaceError, CannotOpen):
+    except (LeaseLost, log.SessionClosed, *AWAY):
         logger.warning("the rest of an interrupted answer could not be saved")
     kept = await _persist(job, kinds.turn_failed(code=code, retryable=retryable, message=message))
     job.feed.publish("error", code=code, message=message, retryable=retryable, kept=kept)
@@ -326,53 +330,13 @@ async def _persist(job: Job, draft: Draft) -> bool:
         except (log.SessionClosed, LeaseLost):
             _say_interrupted(job)
             return False
-        except (OperationalError, InterfaceError):
+        except AWAY:
             if time.monotonic() > until:
                 job.feed.publish(
-                    "error", code="internal", message=MESSAGES["internal"], retryable=True, kept=False
+                    "error", code="unsaved", message=MESSAGES["unsaved"], retryable=True, kept=False
                 )
                 return False
             await asyncio.sleep(0.3)
-
-
-async def _entitle(job: Job) -> None:
-    """Find a title after the first answer; without one the first words stay, and nothing is the worse."""
-    if not job.first:
-        return
-    try:
-        said = await unit(job.scope, _first_message, job.session)
-        await unit(job.scope, _set_title, job.session, await _short_title(job, said))
-    except (ModelError, CannotOpen, OperationalError, InterfaceError) as error:
-        logger.warning("a session was left without a title: %s", type(error).__name__)
-
-
-async def _short_title(job: Job, said: str) -> str:
-    prompt = Prompt((TITLE_INSTRUCTIONS,), (Message("user", said[:2000]),))
-    deadline = settings.TURN_DEADLINES["title"]
-    try:
-        answer = await asyncio.wait_for(
-            seam.complete("title", prompt, scope=job.scope, session=job.session, turn=job.turn.id), deadline
-        )
-    except (ModelError, TimeoutError):
-        return title.from_first_words(said)
-    return title.from_first_words(answer.text.strip().strip('"')) or title.from_first_words(said)
-
-
-TITLE_INSTRUCTIONS: Final = (
-    "Give the conversation that begins with this message a title of at most six words, in its own language."
-    " Answer with the title alone, without quotation marks."
-)
-
-
-def _first_message(session: UUID) -> str:
-    events = log.load(session, through=10)
-    return next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
-
-
-def _set_title(session: UUID, text: str) -> None:
-    row = Session.objects.get(id=session)
-    row.title = text
-    row.save(update_fields=["title"])
 
 
 # --- saving while it runs --------------------------------------------------------------------------------
@@ -387,7 +351,7 @@ async def _keep(job: Job) -> None:
         except (LeaseLost, log.SessionClosed):
             job.lost.set()
             return
-        except (OperationalError, InterfaceError):
+        except AWAY:
             logger.warning("a pending answer could not be saved yet; trying again")
 
 

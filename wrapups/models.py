@@ -38,6 +38,7 @@ class SessionLog(PrivateModel):
 
     class Meta:
         db_table = "session_logs"
+        verbose_name = "wrap-up"
         constraints = [
             models.UniqueConstraint(fields=["tenant_id", "session_id"], name="session_logs_one_per_session"),
             models.CheckConstraint(

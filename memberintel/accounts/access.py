@@ -27,7 +27,7 @@ def signed_in[V: Callable[..., Any]](view: V) -> V:
     """The view runs for the person who is signed in, in their scope and (if sync) their time zone.
 
     Nobody signed in: to the sign-in page. Staff belong to no tenant and go to the support desk. The API has a
-    gate of its own, `memberintel.accounts.http.api`.
+    gate of its own, `memberintel.accounts.gate`.
     """
     if iscoroutinefunction(view):
         return cast(V, _async(cast(AsyncView, view)))

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
 from django.db import transaction
 from django.db.models import F
 
-from memberintel.accounts.domain import Person
-from memberintel.accounts.models import Profile
-from memberintel.lib import text
+from memberintel.accounts import queries, tokens
+from memberintel.accounts.domain import Person, Token
+from memberintel.accounts.models import ApiToken, Profile
+from memberintel.lib import clock, text
 from memberintel.tenancy.models import Tenant, Tier, User
 
 FREE = "free"
+TOKENS_AT_MOST = 50
+
+
+class TooManyTokens(Exception):
+    """The customer has as many tokens as anybody can keep track of."""
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token just made, and the only time it is known in full."""
+
+    token: Token
+    secret: str
 
 
 def found_tenant(user: User) -> Tenant:
@@ -40,3 +59,27 @@ def sign_out_everywhere(user: User) -> None:
     """End every sign-in of that person, wherever it is; `user` is brought up to date."""
     User.objects.filter(pk=user.pk).update(sign_outs=F("sign_outs") + 1)
     user.refresh_from_db(fields=["sign_outs"])
+
+
+def make_token(*, name: str, scopes: Iterable[str], expires_at: datetime | None = None) -> NewToken:
+    """A personal token for the customer of the current scope. `scopes` are keys of `tokens.SCOPES`.
+
+    Raises TooManyTokens.
+    """
+    if len(queries.tokens()) >= TOKENS_AT_MOST:
+        raise TooManyTokens
+    secret = tokens.new()
+    row = ApiToken(
+        name=text.clean(name).strip(),
+        prefix=secret[: tokens.SHOWN],
+        digest=tokens.digest(secret),
+        scopes=" ".join(scope for scope in tokens.SCOPES if scope in set(scopes)),
+        expires_at=expires_at,
+    )
+    row.save(force_insert=True)
+    return NewToken(queries.as_token(row), secret)
+
+
+def revoke_token(token: UUID) -> bool:
+    """From now on nobody gets in with it; False when there is no such token."""
+    return bool(ApiToken.objects.filter(id=token, revoked_at=None).update(revoked_at=clock.now()))

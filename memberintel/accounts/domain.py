@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
 LANGUAGES = (
@@ -28,6 +30,19 @@ class Person:
     def zone(self) -> ZoneInfo:
         """The time zone as an object; UTC when its name is no longer known."""
         return ZoneInfo(self.time_zone if self.time_zone in time_zones() else "UTC")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A personal token of the API, without what makes it work. `prefix` is how it begins."""
+
+    id: UUID
+    name: str
+    prefix: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
 
 
 def time_zones() -> list[str]:

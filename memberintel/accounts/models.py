@@ -1,4 +1,4 @@
-"""What a customer told us about themselves, and who was asked to join them."""
+"""What a customer told us about themselves, who was asked to join them, and their tokens of the API."""
 
 from __future__ import annotations
 
@@ -62,3 +62,29 @@ class Invitation(TenantModel):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class ApiToken(PrivateModel):
+    """A personal token of the API. The token itself is shown once, when it is made; its digest is kept."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = SealedText()
+    prefix = models.CharField(max_length=12)
+    digest = models.BinaryField(max_length=32)
+    scopes = models.CharField(max_length=100)  # names with blanks between them
+    created_at = models.DateTimeField(default=clock.now)
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)  # to the hour: it tells a dead token from a live one
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "api_tokens"
+        base_manager_name = "objects"
+        indexes = [
+            # Not unique: a unique index over all tenants answers whether a value exists.
+            models.Index(fields=["digest"], name="api_tokens_digest"),
+            models.Index(fields=["tenant_id", "customer_id"], name="api_tokens_customer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"token {self.prefix}…"

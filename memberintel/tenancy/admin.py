@@ -84,11 +84,10 @@ class TenantDesk(Edit):
         ids = {user.tenant_id for user in found} | {wanted}
         return queryset.filter(pk__in=ids - {None}), False
 
-    def formfield_for_foreignkey(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        if hasattr(field, "widget"):  # tiers are edited on their own page
-            field.widget.can_add_related = field.widget.can_change_related = False
-            field.widget.can_view_related = field.widget.can_delete_related = False
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """The plain choice: tiers are edited on their own page."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs, using=SUPPORT)
+        field.widget = getattr(field.widget, "widget", field.widget)
         return field
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:

@@ -7,6 +7,7 @@ from django.db.models.signals import post_migrate
 class TenancyConfig(AppConfig):
     name = "memberintel.tenancy"
     label = "tenancy"
+    verbose_name = "customers"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

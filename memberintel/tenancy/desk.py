@@ -18,6 +18,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.options import ActionLocation
+from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
@@ -38,7 +39,7 @@ from memberintel.lib.text import clean
 from memberintel.tenancy.models import PrivateModel, TenantModel, User
 
 SUPPORT = "support"
-ROWS = 50
+ROWS = 25
 FARTHEST = 200  # pages; further back a filter leads faster than the database could
 _PEOPLE = 20  # of those whose address begins with what was searched for
 _SPANS = (("1", "Last 24 hours"), ("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"))
@@ -250,16 +251,9 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         rows: models.QuerySet[Any] = self.model._default_manager.using(SUPPORT)
         return rows.defer(*sealed_names(self.model))
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        if self.fields:
-            return list(self.fields)
-        hidden = {*sealed_names(self.model), "tenant_id", "customer_id", "session_id"}
-        names = [f.name for f in self.model._meta.concrete_fields if f.name not in hidden]
-        owner = ["tenant_link", "customer_link"] if issubclass(self.model, TenantModel) else []
-        return owner + names
-
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return self.get_fields(request, obj)
+        """All that is shown. A page names its fields: one that is added to a model is not shown by itself."""
+        return list(flatten_fieldsets(self.get_fieldsets(request, obj)))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return DeskList
@@ -293,7 +287,9 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def narrowed(self, request: HttpRequest) -> bool:
         """Whether the list is asked for the rows of a few owners."""
         asked = request.GET
-        return bool(asked.get("q", "").strip()) or any(name in asked for name in self.owners)
+        return bool(self.search_ids and asked.get("q", "").strip()) or any(
+            name in asked for name in self.owners
+        )
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Only what an index serves: the filters; the tenant, and with it the customer and the session."""
@@ -342,7 +338,7 @@ class Edit(Look):
         return self.has_act_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return [name for name in self.get_fields(request, obj) if name not in self.editable]
+        return [name for name in super().get_readonly_fields(request, obj) if name not in self.editable]
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         with transaction.atomic(using=SUPPORT):

@@ -39,6 +39,7 @@ class Tenant(models.Model):
 
     class Meta:
         db_table = "tenants"
+        verbose_name = "account"
 
     def __str__(self) -> str:
         return self.name or str(self.id)
@@ -84,6 +85,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     class Meta:
         db_table = "users"
+        verbose_name = "person"
+        verbose_name_plural = "people"
         # What the composite keys of tenant tables point to.
         constraints = [models.UniqueConstraint(fields=["tenant", "id"], name="users_tenant_id")]
         indexes = [  # the few that staff filter for

@@ -42,11 +42,19 @@ class LedgerDesk(Look):
         flag("unpriced", "price", "Price not known", Q(cost_micros=None)),
         Made,
     )
-    fields = (
-        *("id", "customer_link", "tenant_link", "session_link", "turn", "purpose", "model_name"),
-        *("outcome_label", "error_code", "error_reason", "attempt", "started_at", "took"),
-        *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "estimated", "cost"),
-        *("request_bytes", "request_digest"),
+    fieldsets = (
+        (None, {"fields": ("id", "customer_link", "tenant_link", "session_link", "turn")}),
+        ("Call", {"fields": ("purpose", "model_name", "attempt", "started_at", "took", "request_bytes")}),
+        ("Outcome", {"fields": ("outcome_label", "error_code", "error_reason")}),
+        (
+            "Tokens and cost",
+            {
+                "fields": (
+                    *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens"),
+                    *("estimated", "cost"),
+                )
+            },
+        ),
     )
     change_list_template = "admin/ledger_list.html"
 

@@ -54,6 +54,8 @@ class LedgerEntry(TenantModel):
 
     class Meta:
         db_table = "ledger"
+        verbose_name = "call"
+        verbose_name_plural = "ledger"
         base_manager_name = "objects"
         indexes = [
             models.Index(fields=["tenant_id", "started_at"], name="ledger_tenant_started"),

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from memberintel.usage.spending import Sums, dollars
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 190, 56, 22, 10
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 1000, 240, 60, 16, 26, 12
 _GAP = 0.28  # of a day's width
 
 
@@ -56,11 +56,11 @@ def plot(sums: Sequence[Sums], first: date, last: date) -> Plot:
         if each.day in heights:
             heights[each.day][each.purpose] += each.cost_micros if paid else each.calls
     most = _round_up(max((sum(by.values()) for by in heights.values()), default=0))
-    wide = (WIDTH - LEFT) / max(len(days), 1)
+    wide = (WIDTH - LEFT - RIGHT) / max(len(days), 1)
     high = HEIGHT - BOTTOM - TOP
 
     def words(number: float) -> str:
-        return dollars(int(number)) if paid else f"{number:,.0f}"
+        return dollars(int(number)) if paid else f"{number:,.1f}".removesuffix(".0")
 
     pieces: list[Piece] = []
     for place, day in enumerate(days):
@@ -74,7 +74,7 @@ def plot(sums: Sequence[Sums], first: date, last: date) -> Plot:
                 pieces.append(Piece(_r(x), _r(base), _r(wide * (1 - _GAP)), _r(tall), colour, says))
     every = max(1, len(days) // 6)
     return Plot(
-        what="Cost a day" if paid else "Calls a day (none of them had a price)",
+        what="Cost a day" if paid else "Calls a day (nothing was paid for them)",
         pieces=tuple(pieces),
         days=tuple(
             Mark(_r(LEFT + (place + 0.5) * wide), f"{day:%-d %b}")

@@ -19,7 +19,7 @@ from tests.wrapups import stage
 from wrapups.models import ClosingJob, JobState, Run, SessionLog
 
 PLANTED = "Zanzibarquagga"
-SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all the members of the site by Friday."
+SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all members of the site by Friday."
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -40,6 +40,11 @@ def scene(django_db_blocker: Any) -> Scene:
         return plant(make_person(tier="pro", name="planted"))
 
 
+def page_of(model: Any) -> Look:
+    """The page of a model."""
+    return cast(Look, admin.site._registry[model])
+
+
 def list_url(model: Any) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
@@ -54,9 +59,8 @@ def every_url(scene: Scene) -> list[str]:
     who = f"tenant_id={scene.person.scope.tenant_id}"
     urls = [*OTHERS]
     for model in MODELS:
-        desk_page: Look = admin.site._registry[model]
         urls += [list_url(model), f"{list_url(model)}?q={scene.person.user.email[:20]}"]
-        urls += [f"{list_url(model)}?{who}"] if "tenant_id" in desk_page.owners else []
+        urls += [f"{list_url(model)}?{who}"] if "tenant_id" in page_of(model).owners else []
         urls += [row_url(model, scene), row_url(model, scene, "history")]
     return urls
 
@@ -91,7 +95,7 @@ def test_pages_hold_no_text_and_open_none(
 def test_the_planted_customer_is_on_the_pages(desk: Client, scene: Scene) -> None:
     """Lest the test above look at empty ones."""
     for model in MODELS:
-        if "tenant_id" in admin.site._registry[model].owners:
+        if "tenant_id" in page_of(model).owners:
             page = desk.get(f"{list_url(model)}?tenant_id={scene.person.scope.tenant_id}").content.decode()
             assert scene.person.user.email in page, model._meta.label
             assert str(scene.key(model)) in page
@@ -151,7 +155,7 @@ def test_pages_of_packages_are_left_out() -> None:
 
 @each_page
 def test_only_pages_without_content_can_be_changed(model: Any) -> None:
-    if isinstance(admin.site._registry[model], Edit):
+    if isinstance(page_of(model), Edit):
         assert model._meta.label in {"tenancy.Tier", "tenancy.Tenant"}
 
 

@@ -10,8 +10,8 @@ from memberintel.tenancy.operations import Protect
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0001_initial"),
-        ("tenancy", "0004_colleagues"),
+        ("accounts", "0002_api_tokens"),
+        ("tenancy", "0005_colleagues"),
     ]
 
     operations = [

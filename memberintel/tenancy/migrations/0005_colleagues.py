@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tenancy", "0003_desk_indexes"),
+        ("tenancy", "0004_names"),
     ]
 
     operations = [

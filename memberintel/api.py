@@ -1,0 +1,77 @@
+"""The API's addresses, its description and the page to read it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import path
+from drf_spectacular.generators import SchemaGenerator
+
+import brain.api
+import sessions.api
+import wrapups.api
+from memberintel.accounts import api as accounts
+from memberintel.accounts.problems import Problem
+
+
+def open_to_all(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A view of the API that tells nothing of anybody: no sign-in, no scope, no limit; to read only."""
+
+    @wraps(view)
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return Problem(405, "method-not-allowed", "Use GET here.", headers={"Allow": "GET"}).response()
+        return view(request)
+
+    answer.open_to_all = True  # type: ignore[attr-defined]
+    return answer
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document, made once: it is the same for everybody."""
+    made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return made
+
+
+@open_to_all
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The description, for programs."""
+    return JsonResponse(document())
+
+
+@open_to_all
+def docs(request: HttpRequest) -> HttpResponse:
+    """The description, for people, with forms to try it."""
+    return render(request, "api/docs.html")
+
+
+SESSION = "v1/sessions/<uuid:session>/"
+TURN = f"{SESSION}turns/<uuid:turn_id>/"
+
+urlpatterns = [
+    path("docs/", docs, name="api-docs"),
+    path("openapi.json", openapi, name="api-description"),
+    path("v1/messages/", sessions.api.Messages.as_view(), name="api-messages"),
+    path("v1/sessions/", sessions.api.Sessions.as_view(), name="api-sessions"),
+    path(SESSION, sessions.api.Session.as_view(), name="api-session"),
+    path(f"{SESSION}end/", sessions.api.End.as_view(), name="api-end"),
+    path(f"{SESSION}leaving/", sessions.api.Leaving.as_view(), name="api-leaving"),
+    path(f"{SESSION}wrap-up/", wrapups.api.OfSession.as_view(), name="api-session-wrap-up"),
+    path(f"{TURN}stream/", sessions.api.Stream.as_view(), name="api-stream"),
+    path(f"{TURN}stop/", sessions.api.Stop.as_view(), name="api-stop"),
+    path(f"{TURN}retry/", sessions.api.Retry.as_view(), name="api-retry"),
+    path("v1/presence/", sessions.api.Presence.as_view(), name="api-presence"),
+    path("v1/documents/", brain.api.Documents.as_view(), name="api-documents"),
+    path("v1/documents/<slug:kind>/", brain.api.Document.as_view(), name="api-document"),
+    path("v1/documents/<slug:kind>/versions/", brain.api.Versions.as_view(), name="api-versions"),
+    path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
+    path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
+    path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),
+    path("v1/tokens/", accounts.Tokens.as_view(), name="api-tokens"),
+    path("v1/tokens/<uuid:token>/", accounts.Token.as_view(), name="api-token"),
+]

@@ -1,0 +1,1 @@
+"""How numbers and moments are written where no page says otherwise."""

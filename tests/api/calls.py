@@ -1,0 +1,136 @@
+"""Every call the API takes, by the name of its address, with a body that fits; and ways to make it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.test import Client
+from django.urls import URLPattern, get_resolver, reverse
+
+from memberintel.accounts import actions
+from memberintel.accounts.actions import NewToken
+from memberintel.tenancy.context import scope
+from tests.conftest import Person
+
+# Bodies that fit, for the methods that take one. A call not named here takes none.
+BODIES: dict[tuple[str, str], Any] = {
+    ("api-messages", "POST"): {"text": "Hello there, advisor", "client_key": "key-12345678"},
+    ("api-sessions", "POST"): {"close_previous": True},
+    ("api-end", "POST"): {},
+    ("api-stop", "POST"): {},
+    ("api-retry", "POST"): {"attempt": 1},
+    ("api-presence", "POST"): {},
+    ("api-document", "PUT"): {"text": "Be direct.", "base_version": 0},
+    ("api-wrap-up", "PUT"): {
+        "summary": "We spoke.",
+        "decisions": [{"text": "Go on"}],
+        "open_items": [],
+        "new_context": [],
+        "next_session_note": "Ask.",
+    },
+    ("api-profile", "PATCH"): {"display_name": "Alice"},
+    ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One method of one address."""
+
+    name: str
+    method: str
+    scopes: tuple[str, ...]
+    takes: tuple[str, ...] = field(default=())  # ids in the path
+
+    @property
+    def body(self) -> Any:
+        """A body that fits; None where none is read."""
+        return BODIES.get((self.name, self.method))
+
+    @property
+    def by_uuid(self) -> bool:
+        """Whether the path has ids that are somebody's."""
+        return bool(set(self.takes) - {"kind"})
+
+    def path(self, ids: dict[str, Any]) -> str:
+        """The address with these ids."""
+        return reverse(self.name, kwargs={name: ids[name] for name in self.takes})
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.name}"
+
+
+def addresses() -> Iterator[tuple[str, URLPattern]]:
+    """(path, pattern) of everything under /api/."""
+    yield from _walk(get_resolver(), "")
+
+
+def _walk(resolver: Any, prefix: str) -> Iterator[tuple[str, URLPattern]]:
+    for entry in resolver.url_patterns:
+        whole = prefix + str(entry.pattern)
+        if not isinstance(entry, URLPattern):
+            yield from _walk(entry, whole)
+        elif whole.startswith("api/"):
+            yield whole, entry
+
+
+def calls() -> list[Call]:
+    """All of them, as the endpoints declare them."""
+    found = []
+    for _, pattern in addresses():
+        view: Any = getattr(pattern.callback, "cls", None)
+        for method, scopes in getattr(view, "scopes", {}).items():
+            found.append(Call(str(pattern.name), method, scopes, tuple(pattern.pattern.converters)))
+    return found
+
+
+def made_token(who: Person, *scopes: str, expires_at: datetime | None = None) -> NewToken:
+    """A token of theirs."""
+    with scope(who.scope):
+        return actions.make_token(name="test", scopes=scopes, expires_at=expires_at)
+
+
+def revoked(who: Person, token: UUID) -> None:
+    """Revoke it."""
+    with scope(who.scope):
+        assert actions.revoke_token(token)
+
+
+def browser(who: Person) -> Client:
+    """Signed in; a crash is an answer here and no exception."""
+    client = Client(raise_request_exception=False)
+    client.force_login(who.user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def bearer(secret: str) -> Client:
+    """A script with a token."""
+    return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
+
+
+def make(client: Client, call: Call, ids: dict[str, Any]) -> Any:
+    """The answer."""
+    return send(client, call.method, call.path(ids), call.body)
+
+
+def send(client: Client, method: str, path: str, body: Any = None) -> Any:
+    """The answer to a call with a JSON body, or without one."""
+    if body is None:
+        return client.generic(method, path)
+    return client.generic(method, path, json.dumps(body), content_type="application/json")
+
+
+def problem(response: Any) -> dict[str, Any]:
+    """The problem document; it must be one."""
+    assert response["Content-Type"] == "application/problem+json", response.content
+    told: dict[str, Any] = json.loads(response.content)
+    assert told["status"] == response.status_code
+    assert told["type"].startswith("/problems/")
+    assert told["title"]
+    assert told["detail"]
+    return told
