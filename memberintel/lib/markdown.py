@@ -20,7 +20,8 @@ def render(text: str) -> str:
 
     Its headings begin at h3 and skip no level, whichever levels the text uses.
     """
-    parser, env = _parser(), {}
+    parser = _parser()
+    env: dict[str, Any] = {}
     tokens = parser.parse(text, env)
     _fit_headings(tokens)
     return str(parser.renderer.render(tokens, parser.options, env))

@@ -288,6 +288,13 @@ async def test_without_a_script(site: Site, pro: Person) -> None:
         await expect(page.locator('[data-state="running"]')).to_be_visible()
         await answered(page)  # the page looks again by itself
         await expect(page.locator(".prose")).to_contain_text("word59")
+        remembered = page.locator("#known")
+        await expect(remembered).to_contain_text("Nothing about you yet")
+        await expect(remembered).to_be_visible()  # beside the conversation
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await expect(remembered).to_be_hidden()  # above it, folded
+        await page.get_by_text("What I remember").click()
+        await expect(remembered).to_be_visible()
         await page.get_by_role("button", name="End conversation").click()
         await page.get_by_role("link", name="See my notes on it").click()
         await expect(page.get_by_role("heading", name="Decisions")).to_be_visible()

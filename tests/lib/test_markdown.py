@@ -74,3 +74,19 @@ def test_a_table_scrolls_by_itself_and_aligns_without_inline_style() -> None:
     html = render("| what | $ |\n|---|--:|\n| fee | 49 |")
     assert html.startswith('<div class="scroll-x" tabindex="0"><table>')
     assert '<td class="num-end">49</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("# a\n## b\n### c", "345"),
+        ("### a", "3"),
+        ("## a\n#### b\n## c", "343"),
+        ("### a\n# b", "33"),
+        ("# a\n# b", "33"),
+        ("# 1\n## 2\n### 3\n#### 4\n##### 5\n###### 6", "345666"),
+    ],
+)
+def test_headings_begin_below_the_pages_own_and_skip_no_level(text: str, levels: str) -> None:
+    assert "".join(re.findall(r"<h(\d)>", render(text))) == levels
+    assert "".join(re.findall(r"</h(\d)>", render(text))) == levels
