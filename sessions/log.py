@@ -233,6 +233,11 @@ _NEWEST_COMPACTION = (
     " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') AND seq < %s"
     " ORDER BY seq DESC LIMIT 1"
 )
+_PROMPTS = (
+    f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
+    " AND kind IN ('context_frozen', 'prompt_refreshed')"
+    " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') ORDER BY seq"
+)
 _END = 2**62
 
 
@@ -264,6 +269,11 @@ def load_live(session: UUID) -> list[Event]:
     if start and not any(event.kind in kinds.PROMPT_KINDS for event in events):
         events = _open(_select(_MARK, session, list(kinds.PROMPT_KINDS))) + events
     return _with_texts(events)
+
+
+def load_prompts(session: UUID) -> list[Event]:
+    """Every prompt the session has had, with their texts, in order; [] before the first message."""
+    return _with_texts(_open(_select(_PROMPTS, session)))
 
 
 def newest_summary(session: UUID) -> Event | None:

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from memberintel.lib import clock
 from sessions import log
-from sessions.domain.transcript import AnswerItem, Item, MessageItem, ui_transcript
+from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
 from sessions.models import Session, SessionEvent
 
 PAGE = 30
@@ -91,6 +91,12 @@ def transcript(session: Session) -> list[Item]:
     """Everything in the session's log as a person sees it."""
     running = running_turn(session)
     return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
+
+
+def prompts(session: Session) -> list[PromptItem]:
+    """What the advisor of the session was told, each time it was; [] before its first message."""
+    items = ui_transcript(log.load_prompts(session.id))
+    return [item for item in items if isinstance(item, PromptItem)]
 
 
 def turn_items(session: Session, turn: UUID) -> list[Item]:

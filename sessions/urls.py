@@ -13,4 +13,5 @@ urlpatterns = [
     path("sessions/search/", views.find, name="search"),
     path("sessions/<uuid:session>/", views.transcript, name="session"),
     path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
+    path("sessions/<uuid:session>/remembered/", views.remembered, name="remembered"),
 ]

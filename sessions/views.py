@@ -21,7 +21,7 @@ from memberintel.accounts.access import signed_in
 from memberintel.vault.errors import CannotOpen
 from sessions import actions, conduct, queries, search
 from sessions.api import RUNNING, stream_address
-from sessions.domain.transcript import AnswerItem, Item
+from sessions.domain.transcript import AnswerItem, Item, PromptItem
 from sessions.log import TurnRunning
 from sessions.models import Session
 
@@ -120,6 +120,7 @@ def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpRespon
         "place": "chat",
         "session": session,
         "blocks": blocks(items),
+        "prompts": [item for item in items if isinstance(item, PromptItem)],
         "running": _running(session, items) if session else None,
         "client_key": str(uuid4()),
         "has_history": bool(session is None and queries.list_sessions(limit=1)),
@@ -241,6 +242,16 @@ def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
         raise Http404
     context = {"block": block, "session": row, "live": row.is_open}
     response = render(request, "sessions/_block.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_safe
+@signed_in
+def remembered(request: HttpRequest, session: UUID) -> HttpResponse:
+    """What the advisor knows in a session, for the script to put beside a conversation that has just begun."""
+    context = {"prompts": queries.prompts(_session(session))}
+    response = render(request, "sessions/_remembered.html", context)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -8,6 +8,8 @@ the same bytes whatever the code looks like next month.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +17,10 @@ from itertools import groupby
 from uuid import UUID
 
 CLOSE = "</section>"
+_ENTRY = re.compile(
+    r'^<entry label="(?P<label>[^"<>]*)">\n(?P<body>.*?)^</entry>$|^\((?P<removed>removed by you(?: on [^()\n]+)?)\)$',
+    re.MULTILINE | re.DOTALL,
+)
 MONTHS = (  # in the one language of the prompt, whatever the locale of the process
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
@@ -59,6 +65,15 @@ class Section:
     label: str
     entries: tuple[Entry, ...]
     verbatim: bool = False
+
+
+@dataclass(frozen=True)
+class Told:
+    """An entry of a section as a person reads it: without wrapper lines and entities. Of a removed one, that line."""
+
+    label: str
+    body: str
+    removed: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,18 @@ def assemble(stored: Sequence[Part]) -> tuple[str, ...]:
 def removed_line(day: date | None) -> str:
     """The line that stands where a removed part was."""
     return f"(removed by you on {day.day} {MONTHS[day.month - 1]} {day.year})" if day else "(removed by you)"
+
+
+def told(text: str) -> tuple[Told, ...]:
+    """The entries of an assembled section, in order; our own instructions, which have none, as one without label."""
+    if not _wrapped(text):
+        return (Told("", html.unescape(text)),)
+    return tuple(
+        Told("", found["removed"], removed=True)
+        if found["removed"]
+        else Told(html.unescape(found["label"]), html.unescape(found["body"]).strip("\n"))
+        for found in _ENTRY.finditer(text)
+    )
 
 
 def _part_text(section: Section, entry: Entry) -> str:

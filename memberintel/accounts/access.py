@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from memberintel.accounts import queries
+from memberintel.accounts import colleagues, queries
 from memberintel.tenancy.context import NoScope, Scope, scope
 from memberintel.tenancy.models import Tenant, Tier, User
 from memberintel.tenancy.unit import give_back
@@ -62,6 +62,18 @@ def tier_required(right: str, *, feature: str, explanation: str) -> Callable[[Vi
         return guarded
 
     return decorate
+
+
+def owner_required(view: View) -> View:
+    """The view is for owners of the tenant; colleagues see a page that says so and whom to ask. Under `signed_in`."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if cast(User, request.user).is_owner:
+            return view(request, *args, **kwargs)
+        return render(request, "accounts/owners_only.html", {"owners": colleagues.owners()}, status=403)
+
+    return guarded
 
 
 def _sync(view: View) -> View:

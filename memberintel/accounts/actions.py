@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 
 from memberintel.accounts import queries, tokens
 from memberintel.accounts.domain import Person, Token
@@ -52,6 +53,12 @@ def save_person(person: Person) -> None:
         row.time_zone = person.time_zone
         row.language = person.language
         row.save()
+
+
+def sign_out_everywhere(user: User) -> None:
+    """End every sign-in of that person, wherever it is; `user` is brought up to date."""
+    User.objects.filter(pk=user.pk).update(sign_outs=F("sign_outs") + 1)
+    user.refresh_from_db(fields=["sign_outs"])
 
 
 def make_token(*, name: str, scopes: Iterable[str], expires_at: datetime | None = None) -> NewToken:

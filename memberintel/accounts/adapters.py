@@ -32,6 +32,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     get_signup_redirect_url = get_login_redirect_url
 
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        """Where a person lands who has just changed the password."""
+        user = request.user
+        return reverse("settings" if user.is_authenticated and user.tenant_id else "admin:index")
+
     def format_email_subject(self, subject: str) -> str:
         """The product's name in front."""
         return f"MemberIntel: {subject}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import HttpRequest
 
+from memberintel.accounts import letters
 from memberintel.llm import routes
 
 
@@ -15,5 +15,6 @@ def page(request: HttpRequest) -> dict[str, object]:
         "offline_advisor": routes.answers_offline(),
         "model_variables": routes.variables_to_set() or ("ANTHROPIC_API_KEY",),
         "person_name": person.display_name if person else "",
-        "mail_folder": settings.MAILERS["default"].get("OPTIONS", {}).get("file_path"),
+        "mail_folder": letters.folder(),
+        "mail_page": letters.readable_by(request),
     }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
+from django.contrib.auth import password_validation
 
 from memberintel.accounts.domain import LANGUAGES, Person, time_zones
+from memberintel.tenancy.models import User
 
 
 class PersonForm(forms.Form):
@@ -29,3 +33,34 @@ class PersonForm(forms.Form):
     def person(self) -> Person:
         """What was filled in, after `is_valid`."""
         return Person(**self.cleaned_data)
+
+
+class InviteForm(forms.Form):
+    """The address to invite."""
+
+    email = forms.EmailField(
+        label="Their e-mail address",
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class JoinForm(forms.Form):
+    """The password of somebody who accepts an invitation."""
+
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=password_validation.password_validators_help_text_html,
+    )
+
+    def __init__(self, *args: Any, email: str, **kwargs: Any) -> None:
+        self.email = email
+        super().__init__(*args, **kwargs)
+
+    def clean_password(self) -> str:
+        """As good as any password here must be."""
+        given: str = self.cleaned_data["password"]
+        password_validation.validate_password(given, User(email=self.email))
+        return given

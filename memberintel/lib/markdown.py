@@ -12,12 +12,18 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 SCHEMES = {"http", "https", "mailto"}
-HEADING_SHIFT = 2  # the page's own headings are h1 and h2
+PAGE_HEADINGS = 2  # the page's own are h1 and h2
 
 
 def render(text: str) -> str:
-    """HTML for `text`: raw HTML is shown as text, pictures are not loaded, links go to the web or to mail."""
-    return str(_parser().render(text))
+    """HTML for `text`: raw HTML is shown as text, pictures are not loaded, links go to the web or to mail.
+
+    Its headings begin at h3 and skip no level, whichever levels the text uses.
+    """
+    parser, env = _parser(), {}
+    tokens = parser.parse(text, env)
+    _fit_headings(tokens)
+    return str(parser.renderer.render(tokens, parser.options, env))
 
 
 @cache
@@ -37,15 +43,7 @@ def allowed(address: str) -> bool:
 
 
 class Renderer(RendererHTML):
-    """Headings below the page's own, links that leave nothing behind, tables without inline style."""
-
-    def heading_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        """`# x` is an h3."""
-        return f"<{_lower(tokens[index].tag)}>"
-
-    def heading_close(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        """Ends what `heading_open` began."""
-        return f"</{_lower(tokens[index].tag)}>\n"
+    """Links that leave nothing behind, tables without inline style."""
 
     def link_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         """Opens elsewhere, and the other side learns nothing of where it came from."""
@@ -74,5 +72,12 @@ def _cell(token: Token) -> str:
     return f'<{token.tag} class="{name}">' if name else f"<{token.tag}>"
 
 
-def _lower(tag: str) -> str:
-    return f"h{min(6, int(tag[1]) + HEADING_SHIFT)}"
+def _fit_headings(tokens: Sequence[Token]) -> None:
+    """Number the headings anew: the levels in use follow one another, below those of the page."""
+    headings = [token for token in tokens if token.type in {"heading_open", "heading_close"}]
+    levels = sorted({token.tag for token in headings})
+    before = PAGE_HEADINGS
+    for token in headings:
+        if token.type == "heading_open":
+            before = min(PAGE_HEADINGS + 1 + levels.index(token.tag), before + 1, 6)
+        token.tag = f"h{before}"

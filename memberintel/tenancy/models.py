@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from django.utils.crypto import salted_hmac
 
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
@@ -72,6 +73,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_owner = models.BooleanField(default=False, help_text="may invite, remove and erase inside the tenant")
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
+    removed_at = models.DateTimeField(null=True, editable=False)  # by an owner, who may take it back
+    sign_outs = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     date_joined = models.DateTimeField(default=clock.now, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
@@ -93,6 +96,12 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
+        """What a sign-in must match to stay valid: it ends with the password, and when all are signed out."""
+        return salted_hmac(
+            "memberintel.sign-in", f"{self.password}:{self.sign_outs}", secret=secret, algorithm="sha256"
+        ).hexdigest()
 
 
 class ScopedManager[M: models.Model](models.Manager[M]):

@@ -124,7 +124,7 @@
     const turn = make("div", "turn");
     const said = make("article", "said customer");
     const header = make("header");
-    header.append(make("b", "", "You"));
+    header.append(make("h2", "", "You"));
     said.append(header, make("p", "", text));
     turn.append(said);
     conversation.append(turn);
@@ -135,10 +135,11 @@
   function openAnswer(turnNode) {
     const node = make("article", "said advisor");
     const header = make("header");
-    header.append(make("b", "", "Advisor"));
+    header.append(make("h2", "", "Advisor"));
     const notices = make("div");
     const folds = make("div");
-    const text = make("div", "prose raw");
+    const text = make("div", "prose");
+    const prose = window.memberintelProse.writer(text);
     const state = make("p", "state busy", "Thinking…");
     node.append(header, notices, folds, text, state);
     turnNode.append(node);
@@ -152,10 +153,10 @@
         say(words);
       },
       text(more) {
-        text.append(more);
+        prose.append(more);
       },
       replace(words, thoughts) {
-        text.textContent = words;
+        prose.replace(words);
         if (reasoning) reasoning.textContent = "";
         if (thoughts) this.reasoning(thoughts);
       },
@@ -187,18 +188,42 @@
   }
 
   // The server's own rendering of the turn takes the place of what was put together here.
-  async function settle(turnNode, turn) {
+  async function settle(turnNode, turn, answer) {
+    for (let tries = 0; tries < 8; tries += 1) {
+      try {
+        const got = await fetch(`${form.dataset.blocks}${session}/turns/${turn}/`, { cache: "no-store" });
+        if (!got.ok) return false;
+        const fragment = document.createElement("template");
+        fragment.innerHTML = await got.text();
+        const fresh = fragment.content.querySelector(".turn");
+        if (!fresh) return false;
+        turnNode.replaceWith(fresh);
+        return true;
+      } catch {
+        answer.state("Connection lost; reconnecting…");
+        await window.memberintelStream.pause(500 * 2 ** tries);
+      }
+    }
+    return false;
+  }
+
+  // --- what the advisor remembers --------------------------------------------------------------------------------
+
+  const memory = document.getElementById("memory");
+  const roomy = window.matchMedia("(width >= 75rem)");
+  const fitMemory = () => {
+    memory.open = roomy.matches;
+  };
+  fitMemory();
+  roomy.addEventListener("change", fitMemory);
+
+  async function remember() {
+    if (!session) return;
     try {
-      const answer = await fetch(`${form.dataset.blocks}${session}/turns/${turn}/`, { cache: "no-store" });
-      if (!answer.ok) return false;
-      const fragment = document.createElement("template");
-      fragment.innerHTML = await answer.text();
-      const fresh = fragment.content.querySelector(".turn");
-      if (!fresh) return false;
-      turnNode.replaceWith(fresh);
-      return true;
+      const answer = await fetch(`${form.dataset.blocks}${session}/remembered/`, { cache: "no-store" });
+      if (answer.ok) document.getElementById("known").innerHTML = await answer.text();
     } catch {
-      return false;
+      // what stands there is as old as the page
     }
   }
 
@@ -226,7 +251,10 @@
         follow();
       },
       text(data) {
-        if (!started) answer.state("Writing…");
+        if (!started) {
+          answer.state("Writing…");
+          remember(); // by now it is settled what this conversation knows
+        }
         started = true;
         answer.text(data.text ?? "");
         follow();
@@ -263,7 +291,8 @@
       busy(false);
     }
     if (end === "left") return;
-    const settled = await settle(turnNode, turn);
+    const settled = await settle(turnNode, turn, answer);
+    remember();
     if (!settled) {
       answer.state(failure ? "" : "Reload the page to see the whole answer.", false);
       if (failure) answer.notice(failure.message ?? "The advisor could not answer.");

@@ -4,7 +4,12 @@
 
 (() => {
   const csrf = () => document.body.dataset.csrf;
-  let openSession = null;
+  const known = document.body.dataset; // openSession: the conversation this page would say goodbye to
+
+  function remember(session) {
+    if (session) known.openSession = session;
+    else delete known.openSession;
+  }
 
   async function announce() {
     try {
@@ -13,7 +18,7 @@
         headers: { "X-CSRFToken": csrf(), "Content-Type": "application/json" },
         body: "{}",
       });
-      if (answer.ok && answer.status !== 204) openSession = (await answer.json()).session ?? null;
+      if (answer.ok && answer.status !== 204) remember((await answer.json()).session);
     } catch {
       // offline; the next page says it
     }
@@ -27,14 +32,14 @@
   });
 
   document.addEventListener("memberintel:session", (event) => {
-    openSession = event.detail;
+    remember(event.detail);
   });
 
   window.addEventListener("pagehide", () => {
-    if (!openSession) return;
+    if (!known.openSession) return;
     const form = new FormData();
     form.append("csrfmiddlewaretoken", csrf());
-    navigator.sendBeacon(`/api/v1/sessions/${openSession}/leaving/`, form);
+    navigator.sendBeacon(`/api/v1/sessions/${known.openSession}/leaving/`, form);
     try {
       localStorage.setItem("memberintel:left", String(Date.now()));
     } catch {

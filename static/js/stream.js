@@ -4,7 +4,11 @@
 
 window.memberintelStream = (() => {
   const PATIENCE_MS = 90_000; // without a sign of life (the server comments every 15 s) for so long: start over
-  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  const pause = (ms) =>
+    new Promise((done) => {
+      setTimeout(done, ms);
+      window.addEventListener("online", done, { once: true }); // the network is back: no need to wait longer
+    });
 
   // Splits a byte stream into events {id, event, data}; calls `sign` on every chunk.
   async function* eventsOf(body, sign) {
@@ -81,5 +85,5 @@ window.memberintelStream = (() => {
     }
   }
 
-  return { follow };
+  return { follow, pause };
 })();

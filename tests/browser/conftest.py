@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,18 +10,27 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from django.db import connections
 from django.test import Client
-from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    async_playwright,
+    expect,
+)
 
 from tests import services
 from tests.conftest import Person, make_person
@@ -32,10 +42,11 @@ expect.set_options(timeout=PATIENCE)
 
 @dataclass
 class Site:
-    """The running product: where it is, and what its model says."""
+    """The running product: where it is, what its model says, and a browser to look at it with."""
 
     address: str
     script: Path
+    browser: Browser
 
     def says(self, *steps: list[dict[str, Any]]) -> None:
         """The model plays these steps, call by call, the last ones for ever."""
@@ -44,7 +55,7 @@ class Site:
 
 @dataclass
 class Visitor:
-    """Somebody's browser. `complaints` is what its console complained about."""
+    """Somebody's browser. `complaints` is what its console complained about, and every dialog that came up."""
 
     context: BrowserContext
     site: Site
@@ -56,8 +67,17 @@ class Visitor:
         page.set_default_timeout(PATIENCE)
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", self._asked)
         await page.goto(self.site.address + path)
         return page
+
+    def forgive(self, words: str) -> None:
+        """Forget the complaints that a test brought about itself."""
+        self.complaints = [each for each in self.complaints if words not in each]
+
+    async def _asked(self, dialog: Dialog) -> None:
+        self.complaints.append(f"a dialog came up: {dialog.message}")
+        await dialog.dismiss()
 
     def _heard(self, message: ConsoleMessage) -> None:
         if (
@@ -67,12 +87,24 @@ class Visitor:
             self.complaints.append(message.text)
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Web server and worker on this run's database, with a queue and a model of their own."""
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Site]:
+    """Web server and worker on this run's database, with a queue and a model of their own; one Chromium for all."""
     if CHROMIUM is None:
         pytest.skip("BROWSER TESTS SKIPPED: there is no Chromium here (Debian: apt-get install chromium)")
     script = tmp_path_factory.mktemp("browser") / "script.json"
+    with _running(script) as address:
+        async with async_playwright() as player:
+            browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            found = Site(address, script, browser)
+            found.says([{"offline": True}])
+            yield found
+            await browser.close()
+
+
+@contextmanager
+def _running(script: Path) -> Iterator[str]:
+    """The address of a web server that has a worker beside it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -86,8 +118,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "DATABASE_POOL": "8",
         "LOG_LEVEL": "WARNING",
     }
-    found = Site(f"http://127.0.0.1:{port}", script)
-    found.says([{"offline": True}])
     web = ["uvicorn", "memberintel.asgi:application", "--port", str(port), "--lifespan", "on"]
     web += ["--timeout-graceful-shutdown", "3", "--log-level", "warning"]
     worker = ["celery", "--app", "memberintel", "--quiet", "worker", "--queues", "default,wrapups"]
@@ -98,9 +128,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         )
         for command, process in ((web, "web"), (worker, "worker"))
     ]
+    address = f"http://127.0.0.1:{port}"
     try:
-        _until_ready(found.address, parts[0])
-        yield found
+        _until_ready(address, parts[0])
+        yield address
     finally:
         for part in parts:
             part.terminate()
@@ -152,15 +183,79 @@ def free(site: Site) -> Person:
 async def visit(site: Site, person: Person | None = None, **options: Any) -> AsyncIterator[Visitor]:
     """A browser, signed in as that person; nothing may be left in its console at the end."""
     cookies = _signed_in(person, site) if person else None
-    async with async_playwright() as player:
-        browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = await browser.new_context(**options)
+    context = await site.browser.new_context(**options)
+    try:
         if cookies:
             await context.add_cookies(cookies)  # type: ignore[arg-type]
         visitor = Visitor(context, site)
         yield visitor
-        await browser.close()
+    finally:
+        await context.close()
     assert visitor.complaints == []
+
+
+class Wire:
+    """A cable between browser and server that can be cut: every connection over it breaks, none is made."""
+
+    def __init__(self, site: Site) -> None:
+        self.host, _, port = site.address.removeprefix("http://").partition(":")
+        self.port = int(port)
+        self.address = ""
+        self.whole = True
+        self.ends: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """From now on nothing gets through."""
+        self.whole = False
+        for end in self.ends:
+            end.transport.abort()
+
+    def mend(self) -> None:
+        """From now on everything does again."""
+        self.whole = True
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, to its end."""
+        if not self.whole:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection(self.host, self.port)
+        mine = {writer, far_writer}
+        self.ends |= mine
+        await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+        self.ends -= mine
+
+
+async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while piece := await source.read(65_536):
+            into.write(piece)
+            await into.drain()
+    into.close()
+
+
+@asynccontextmanager
+async def wire(site: Site) -> AsyncIterator[Wire]:
+    """A cable to the site, with an address of its own."""
+    laid = Wire(site)
+    server = await asyncio.start_server(laid.carry, "127.0.0.1", 0)
+    laid.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield laid
+    finally:
+        server.close()
+        laid.cut()
+
+
+async def say(page: Page, text: str) -> None:
+    """Write a message and send it with Enter."""
+    await page.get_by_label("Your message").fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def answered(page: Page, times: int = 1) -> None:
+    """Wait for that many whole answers."""
+    await expect(page.locator('[data-state="complete"]')).to_have_count(times)
 
 
 def aside[T](work: Callable[[], T]) -> T:

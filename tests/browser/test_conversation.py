@@ -1,31 +1,26 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from memberintel.tenancy.context import scope
+from memberintel.tenancy.models import Tenant
 from sessions import queries
-from tests.browser.conftest import Site, aside, visit
+from tests.browser.conftest import Site, answered, aside, say, visit, wire
 from tests.conftest import Person
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 PLAN = (
     "I run a dance studio with 140 members. We decided to pause the discount campaign until March. "
     "I will call the five members who left last week before Friday."
 )
 WORDS = " ".join(f"word{number}" for number in range(60))
-
-
-async def say(page: Page, text: str) -> None:
-    await page.get_by_label("Your message").fill(text)
-    await page.keyboard.press("Enter")
 
 
 def has_left(person: Person) -> bool:
@@ -39,15 +34,23 @@ def has_left(person: Person) -> bool:
     return aside(look)
 
 
+def has_answer(person: Person) -> bool:
+    """Whether the last answer of the person's open conversation is whole."""
+
+    def look() -> bool:
+        with scope(person.scope):
+            session = queries.open_session()
+            items = queries.transcript(session) if session else []
+        return bool(items) and getattr(items[-1], "state", "") == "complete"
+
+    return aside(look)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 15
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         await asyncio.sleep(0.1)
-
-
-async def answered(page: Page, times: int = 1) -> None:
-    await expect(page.locator('[data-state="complete"]')).to_have_count(times)
 
 
 async def test_talk_end_read_the_notes_and_be_remembered(site: Site, pro: Person) -> None:
@@ -66,9 +69,8 @@ async def test_talk_end_read_the_notes_and_be_remembered(site: Site, pro: Person
         await say(page, "Good morning! Where did we leave off?")
         await answered(page)
         await expect(page.locator(".said.advisor")).to_contain_text("five members who left last week")
-        await page.reload()
-        await page.get_by_text("What I knew when this conversation began").click()
-        await expect(page.locator("details[open]")).to_contain_text("pause the discount campaign until March")
+        remembered = page.get_by_role("complementary", name="What I remember")
+        await expect(remembered).to_contain_text("pause the discount campaign until March")
 
         await page.goto(notes)
         await page.get_by_role("link", name="Edit").click()
@@ -79,22 +81,35 @@ async def test_talk_end_read_the_notes_and_be_remembered(site: Site, pro: Person
         await page.get_by_role("button", name="Delete for good").click()
         await expect(page.get_by_role("status")).to_contain_text("Deleted")
         await page.goto(site.address + "/chat/")
+        await expect(remembered).to_contain_text("Removed by you on")
+        await expect(remembered).not_to_contain_text("discount campaign")
         await page.get_by_text("What I knew when this conversation began").click()
-        await expect(page.locator("details[open]")).to_contain_text("removed by you on")
+        await expect(page.locator(".conversation details[open]")).to_contain_text("removed by you on")
 
 
-async def test_sign_up_by_hand_and_the_honest_page_on_free(site: Site) -> None:
+async def test_from_signing_up_to_the_first_wrap_up_on_free_and_on_pro(site: Site) -> None:
+    email = f"new-{uuid4().hex[:8]}@example.com"
     async with visit(site) as visitor:
         page = await visitor.page("/")
         await page.get_by_role("link", name="Open an account").click()
-        await page.get_by_label("Email").fill(f"new-{uuid4().hex[:8]}@example.com")
+        await page.get_by_label("Email").fill(email)
         await page.get_by_label("Password").fill("a very good password")
         await page.get_by_role("button", name="Open my account").click()
         await page.wait_for_url("**/chat/")
+        await expect(page.get_by_role("heading", name="Welcome. Tell me about your site.")).to_be_visible()
         await say(page, PLAN)
         await answered(page)
+        await expect(page.locator("#known")).to_contain_text("this is our first conversation")
+        await page.get_by_role("button", name="End conversation").click()
+        await page.get_by_role("link", name="See my notes on it").click()
+        await expect(page.get_by_role("heading", name="This page is part of Pro")).to_be_visible()
         await page.get_by_role("link", name="Wrap-ups").click()
         await expect(page.get_by_role("heading", name="This page is part of Pro")).to_be_visible()
+        aside(lambda: Tenant.objects.filter(user__email=email).update(tier_id="pro"))
+        await page.reload()
+        await page.locator(".row .title").click(timeout=30_000)
+        await expect(page.get_by_role("heading", name="Decisions")).to_be_visible()
+        await expect(page.locator("main")).to_contain_text("pause the discount campaign until March")
 
 
 async def test_an_answer_streams_and_can_be_stopped(site: Site, pro: Person) -> None:
@@ -151,6 +166,71 @@ async def test_a_second_message_may_take_the_place_of_the_answer(site: Site, pro
         await expect(page.locator('[data-state="stopped"]')).to_contain_text("I would")
 
 
+async def test_markdown_is_shown_while_it_is_written_and_html_never_runs(site: Site, pro: Person) -> None:
+    written = (
+        "## Plan\n\nAsk **five** members, *soon*:\n\n1. call\n2. <img src=x onerror=alert(1)>\n\n"
+        "```\n<script>alert(2)</script>\n```\n\n[safe](https://example.com) [unsafe](javascript:alert(3)) `a*b*c`"
+    )
+    pieces = [{"text": written[at : at + 7]} for at in range(0, len(written), 7)]
+    site.says([*pieces, {"stall": True}])
+    async with visit(site, pro) as visitor:
+        page = await visitor.page()
+        await say(page, PLAN)
+        prose = page.locator(".prose")
+        for _ in ("while it is written", "as the server shows it"):
+            await expect(prose.locator("code", has_text="a*b*c")).to_be_visible()
+            await expect(prose.locator("h3")).to_have_text("Plan")
+            await expect(prose.locator("strong")).to_have_text("five")
+            await expect(prose.locator("em")).to_have_text("soon")
+            await expect(prose.locator("ol > li")).to_have_text(["call", "<img src=x onerror=alert(1)>"])
+            await expect(prose.locator("pre")).to_have_text("<script>alert(2)</script>")
+            await expect(prose.locator("a")).to_have_text(["safe"])
+            await expect(prose).to_contain_text("[unsafe](javascript:alert(3))")
+            assert await prose.locator("img, script").count() == 0
+            if await page.get_by_role("button", name="Stop").is_visible():
+                await page.get_by_role("button", name="Stop").click()
+                await expect(page.locator('[data-state="stopped"]')).to_be_visible()
+
+
+async def test_a_network_that_goes_and_comes_loses_no_character(site: Site, pro: Person) -> None:
+    site.says([{"words": WORDS, "delay": 0.05}])
+    async with wire(site) as line, visit(site, pro) as visitor:
+        page = await visitor.page()
+        await page.goto(line.address + "/chat/")
+        await say(page, PLAN)
+        await expect(page.locator(".prose")).to_contain_text("word5")
+        await visitor.context.set_offline(True)
+        line.cut()
+        await expect(page.locator(".state")).to_contain_text("Connection lost")
+        assert WORDS.startswith((await page.locator(".prose").inner_text()).strip())
+        line.mend()
+        await visitor.context.set_offline(False)
+        await expect(page.locator(".prose")).to_contain_text("word45")
+        assert WORDS.startswith((await page.locator(".prose").inner_text()).strip())
+        await answered(page)
+        assert (await page.locator(".prose").inner_text()).split() == WORDS.split()
+        visitor.forgive("net::ERR_")
+
+
+async def test_an_answer_that_ends_while_the_network_is_away_is_there_afterwards(
+    site: Site, pro: Person
+) -> None:
+    site.says([{"words": WORDS, "delay": 0.02}])
+    async with wire(site) as line, visit(site, pro) as visitor:
+        page = await visitor.page()
+        await page.goto(line.address + "/chat/")
+        await say(page, PLAN)
+        await expect(page.locator(".prose")).to_contain_text("word5")
+        await visitor.context.set_offline(True)
+        line.cut()
+        await until(lambda: has_answer(pro))
+        line.mend()
+        await visitor.context.set_offline(False)
+        await answered(page)
+        assert (await page.locator(".prose").inner_text()).split() == WORDS.split()
+        visitor.forgive("net::ERR_")
+
+
 async def test_what_is_typed_is_kept_and_html_is_shown(site: Site, pro: Person) -> None:
     async with visit(site, pro) as visitor:
         page = await visitor.page()
@@ -179,7 +259,7 @@ async def test_a_server_out_of_reach_keeps_the_message(site: Site, pro: Person) 
         await page.unroute("**/api/v1/messages/")
         await page.get_by_role("button", name="Send").click()
         await answered(page)
-        visitor.complaints = [each for each in visitor.complaints if "net::ERR_FAILED" not in each]
+        visitor.forgive("net::ERR_FAILED")
 
 
 async def test_the_page_says_goodbye_and_the_next_one_takes_it_back(site: Site, pro: Person) -> None:
@@ -192,9 +272,9 @@ async def test_the_page_says_goodbye_and_the_next_one_takes_it_back(site: Site, 
         await until(lambda: has_left(pro))
         await page.goto(site.address + "/brain/")
         await until(lambda: not has_left(pro))
-        async with page.expect_response(re.compile("/presence/$")) as presence:
-            await page.get_by_role("link", name="Sessions").click()
-        await (await presence.value).finished()
+        await page.get_by_role("link", name="Sessions").click()
+        await page.wait_for_url("**/sessions/")
+        await expect(page.locator("body[data-open-session]")).to_have_count(1)
         await page.goto("about:blank")  # from a page without the conversation too
         await until(lambda: has_left(pro))
 

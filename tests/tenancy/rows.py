@@ -31,6 +31,7 @@ SIMPLE: tuple[tuple[type[models.Field[Any, Any]], Callable[[], Any]], ...] = (
     (models.DateField, lambda: clock.now().date()),
     (models.BooleanField, bool),
     (models.IntegerField, lambda: 1),
+    (models.EmailField, lambda: f"{uuid4().hex}@example.com"),
     (models.CharField, lambda: "x"),
     (models.TextField, lambda: "x"),
 )
