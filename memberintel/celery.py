@@ -39,6 +39,12 @@ app.conf.update(
     beat_schedule={
         "close-idle-sessions": {"task": "sessions.tasks.sweep", "schedule": crontab(minute="*/15")},
         "close-left-sessions": {"task": "sessions.tasks.sweep", "schedule": 60.0, "kwargs": {"idle": False}},
+        "heal-search": {"task": "sessions.tasks.heal_search", "schedule": crontab(minute="5-59/15")},
+        "heal-all-search": {
+            "task": "sessions.tasks.heal_search",
+            "schedule": crontab(hour="3", minute="40"),
+            "kwargs": {"everything": True},
+        },
         "daily": {"task": "wrapups.tasks.daily_backfill", "schedule": crontab(hour="3", minute="10")},
     },
     timezone="UTC",

@@ -307,6 +307,7 @@ WRAP_UP_WAIT_SECONDS = 5.0
 WRAP_UP_LEASE_SECONDS = 20  # renewed while the model thinks; how long a killed worker blocks a job
 WRAP_UP_BACKFILL_AFTER_SECONDS = 10 * 60
 SUBSTANTIVE_TOKENS = 20
+SEARCH_INDEX_AFTER_SECONDS = 0.3  # how long what was written waits for its place in the search index
 
 # --- language, time, static files ------------------------------------------------------------------------
 

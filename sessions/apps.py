@@ -6,3 +6,6 @@ class ChatConfig(AppConfig):
     label = "chat"
     verbose_name = "conversations"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from sessions import indexer  # noqa: F401  (hears of what is appended)

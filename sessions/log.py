@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +23,7 @@ from memberintel.vault import cipher, keyring
 from memberintel.vault.errors import Damaged
 from sessions.domain import events as kinds
 from sessions.domain.events import Draft, Event
+from sessions.signals import event_appended
 
 logger = logging.getLogger(__name__)
 
@@ -120,9 +121,11 @@ def append(
     try:
         with connection.cursor() as cursor:
             cursor.execute(_APPEND, row)
-            return int(cursor.fetchone()[0])
+            seq = int(cursor.fetchone()[0])
     except DatabaseError as error:
         raise _meaning(error) from error
+    event_appended.send(sender=None, session=session, kind=draft.kind)
+    return seq
 
 
 def append_compaction(
@@ -211,6 +214,10 @@ _LOAD = (
     f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
     " AND seq > %s AND seq <= %s ORDER BY seq"
 )
+_OF_KINDS = (
+    f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
+    " AND seq > %s AND kind = ANY(%s) ORDER BY seq LIMIT %s"
+)
 _MARK = (
     f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
     " AND kind = ANY(%s) AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed')"
@@ -241,6 +248,14 @@ def load(session: UUID, *, after: int = 0, through: int | None = None) -> list[E
     empty history. A session of somebody else has no events.
     """
     return _with_texts(_open(_select(_LOAD, session, after, _END if through is None else through)))
+
+
+def load_kinds(session: UUID, wanted: Iterable[str], *, after: int, limit: int) -> list[Event]:
+    """The next `limit` events of those kinds with seq > `after`, opened, in order; prompts without their texts.
+
+    A damaged event and a missing key are as for `load`.
+    """
+    return _open(_select(_OF_KINDS, session, after, list(wanted), limit))
 
 
 def load_live(session: UUID) -> list[Event]:
@@ -277,16 +292,25 @@ def _select(sql: str, session: UUID, *params: Any) -> Sequence[tuple[Any, ...]]:
 def _open(rows: Iterable[tuple[Any, ...]]) -> list[Event]:
     opener, aad = _key().opener, _aad()
     return [
-        Event(seq, id_, kind, turn, attempt, kinds.read_json(payload), _content(opener, sealed, aad, id_), at)
+        Event(
+            seq,
+            id_,
+            kind,
+            turn,
+            attempt,
+            kinds.read_json(payload),
+            _content(opener, sealed, aad + id_.bytes),
+            at,
+        )
         for seq, id_, kind, turn, attempt, payload, sealed, at in rows
     ]
 
 
-def _content(opener: cipher.Opener, sealed: bytes, aad: bytes, event: UUID) -> Any:
+def _content(opener: cipher.Opener, sealed: bytes, aad: bytes) -> Any:
     try:
-        return kinds.decode(opener.open(bytes(sealed), aad + event.bytes))
+        return kinds.decode(opener.open(bytes(sealed), aad))
     except (Damaged, kinds.Undecodable):
-        logger.error("an event cannot be opened", extra={"event": str(event)})
+        logger.error("an event cannot be opened", extra={"event": str(UUID(bytes=aad[-16:]))})
         return kinds.UNREADABLE
 
 
@@ -309,6 +333,16 @@ def _filled(event: Event, parts: dict[tuple[str, str], Any]) -> Event:
     filled = [{"name": name, "text": text} for name, text in zip(names, assemble(chosen), strict=True)]
     content = {**event.content, "sections": filled}
     return Event(event.seq, event.id, event.kind, event.turn, event.attempt, event.payload, content, event.at)
+
+
+def open_contents(events: Iterable[tuple[bytes, bytes]]) -> Iterator[Mapping[str, Any]]:
+    """The content of each event of the scope's customer, given as (id, sealed), one at a time.
+
+    A damaged one is `events.UNREADABLE`; a key that cannot be had is CannotOpen.
+    """
+    opener, aad = _key().opener, _aad()
+    for event, sealed in events:
+        yield _content(opener, sealed, aad + event)
 
 
 def by_client_key(client_key: str) -> tuple[UUID, Event] | None:

@@ -125,3 +125,52 @@ class SessionEvent(PrivateModel):
 
     def __str__(self) -> str:
         return f"event {self.session_id}/{self.seq}"
+
+
+class Lexemes(models.TextField):  # type: ignore[type-arg]  # generic in the stubs only
+    """A set of words the database can search (tsvector), read as text.
+
+    Not Django's own field: its app would ask every new connection for types of extensions that are not used here.
+    """
+
+    def db_type(self, connection: object) -> str:
+        return "tsvector"
+
+
+class SessionTerms(PrivateModel):
+    """The terms of one event's text, each a keyed hash, without their order. Written by `sessions.indexer` alone."""
+
+    # Ids of sessions and numbers in them go up with time, so this key read backwards is "newest first".
+    pk = models.CompositePrimaryKey("tenant_id", "customer_id", "session_id", "seq")
+    session_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    terms = Lexemes()  # its index is made in the migration
+
+    class Meta:
+        db_table = "session_terms"
+        base_manager_name = "objects"
+
+    def __str__(self) -> str:
+        return f"terms of event {self.session_id}/{self.seq}"
+
+
+class SearchProgress(PrivateModel):
+    """How far a session's log is in the index, and how its terms were made. Without a row nothing of it is."""
+
+    pk = models.CompositePrimaryKey("tenant_id", "customer_id", "session_id")
+    session_id = models.UUIDField()
+    indexed_seq = models.BigIntegerField(default=0)
+    language = models.CharField(max_length=8, default="")
+    version = models.PositiveSmallIntegerField()
+    indexed_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table = "search_progress"
+        base_manager_name = "objects"
+        indexes: ClassVar = [
+            # In which languages a customer's texts are indexed.
+            models.Index(fields=["tenant_id", "customer_id", "language"], name="search_progress_language"),
+        ]
+
+    def __str__(self) -> str:
+        return f"search progress of session {self.session_id}"

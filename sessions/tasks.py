@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from celery import shared_task
 
 from memberintel.lib import clock
+from memberintel.lib.ids import uuid7
 from memberintel.tenancy.tasks import SystemTask, TenantTask
-from sessions import closing
+from sessions import closing, indexer
 from sessions.models import CloseReason
 
 BATCH = 500
+RECENT = timedelta(days=2)
 
 
 @shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
@@ -27,3 +30,23 @@ def sweep(idle: bool = True) -> int:
 def close(session: str, reason: str) -> bool:
     """Close one session, if the reason still holds."""
     return closing.close(UUID(session), reason=CloseReason(reason), by="clock", now=clock.now())
+
+
+@shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
+def heal_search(everything: bool = False) -> int:
+    """Hand every session whose search index lags to a task of its own; how many.
+
+    Looks at those opened of late; with `everything` at all, which reads a row of each. Beyond BATCH the rest is
+    left to the next time.
+    """
+    past = UUID(int=0) if everything else uuid7(clock.now() - RECENT, entropy=bytes(32))
+    lagging = indexer.lagging(past=past, limit=BATCH)
+    for session, who in lagging:
+        index.delay(str(session), tenant=str(who.tenant_id), customer=str(who.customer_id))
+    return len(lagging)
+
+
+@shared_task(base=TenantTask)  # type: ignore[untyped-decorator]
+def index(session: str) -> int:
+    """Bring the search index of one session up to date."""
+    return indexer.index(UUID(session))

@@ -10,6 +10,7 @@ urlpatterns = [
     path("chat/", views.chat, name="chat"),
     path("chat/act/", views.chat_act, name="chat-act"),
     path("sessions/", views.session_list, name="sessions"),
+    path("sessions/search/", views.find, name="search"),
     path("sessions/<uuid:session>/", views.transcript, name="session"),
     path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
     path("sessions/<uuid:session>/remembered/", views.remembered, name="remembered"),

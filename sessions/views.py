@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memberintel.accounts.access import signed_in
 from memberintel.vault.errors import CannotOpen
-from sessions import actions, conduct, queries
+from sessions import actions, conduct, queries, search
 from sessions.api import RUNNING, stream_address
 from sessions.domain.transcript import AnswerItem, Item, PromptItem
 from sessions.log import TurnRunning
@@ -171,6 +171,49 @@ def session_list(request: HttpRequest) -> HttpResponse:
         "older": _cursor(shown[-1]) if more else None,
     }
     return render(request, "sessions/sessions.html", context)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A hit in the list of results."""
+
+    hit: search.Hit
+    title: str
+    address: str
+
+
+@require_safe
+@signed_in
+def find(request: HttpRequest) -> HttpResponse:
+    """What was said about something, the best hits first, a page at a time."""
+    query, page = request.GET.get("q", ""), _page(request)
+    found = search.find(query, skip=(page - 1) * search.PAGE)
+    context = {
+        "place": "sessions",
+        "query": query[: search.LONGEST],
+        "longest": search.LONGEST,
+        "found": found,
+        "results": [_result(hit) for hit in found.hits],
+        "previous": _results_page(query, page - 1) if page > 1 else None,
+        "next": _results_page(query, page + 1) if page * search.PAGE < found.total else None,
+    }
+    return render(request, "sessions/search.html", context)
+
+
+def _page(request: HttpRequest) -> int:
+    given = request.GET.get("page", "1")
+    if not given.isdecimal() or not 1 <= len(given) <= 4 or int(given) < 1:
+        raise BadRequest("page is a number from 1 on")
+    return int(given)
+
+
+def _results_page(query: str, page: int) -> str:
+    return urlencode({"q": query[: search.LONGEST], "page": page})
+
+
+def _result(hit: search.Hit) -> Result:
+    title = (hit.title or UNTITLED) if hit.title_readable else SEALED
+    return Result(hit, title, reverse("session", args=[hit.session]) + search.address(hit))
 
 
 @require_safe
