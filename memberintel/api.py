@@ -15,6 +15,7 @@ import brain.api
 import sessions.api
 import wrapups.api
 from memberintel.accounts import api as accounts
+from memberintel.accounts import team_api
 from memberintel.accounts.problems import Problem
 
 
@@ -65,6 +66,7 @@ urlpatterns = [
     path(f"{TURN}stream/", sessions.api.Stream.as_view(), name="api-stream"),
     path(f"{TURN}stop/", sessions.api.Stop.as_view(), name="api-stop"),
     path(f"{TURN}retry/", sessions.api.Retry.as_view(), name="api-retry"),
+    path("v1/search/", sessions.api.Search.as_view(), name="api-search"),
     path("v1/presence/", sessions.api.Presence.as_view(), name="api-presence"),
     path("v1/documents/", brain.api.Documents.as_view(), name="api-documents"),
     path("v1/documents/<slug:kind>/", brain.api.Document.as_view(), name="api-document"),
@@ -72,6 +74,10 @@ urlpatterns = [
     path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
     path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
     path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),
+    path("v1/colleagues/", team_api.Colleagues.as_view(), name="api-colleagues"),
+    path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),
+    path("v1/invitations/", team_api.Invitations.as_view(), name="api-invitations"),
+    path("v1/invitations/<uuid:invitation>/", team_api.Invitation.as_view(), name="api-invitation"),
     path("v1/tokens/", accounts.Tokens.as_view(), name="api-tokens"),
     path("v1/tokens/<uuid:token>/", accounts.Token.as_view(), name="api-token"),
 ]

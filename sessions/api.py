@@ -20,7 +20,7 @@ from memberintel.accounts.problems import NotFound, Problem
 from memberintel.accounts.rest import Endpoint, Streaming, body, described, listed, parameters, wait
 from memberintel.tenancy.context import current_scope
 from memberintel.tenancy.unit import unit
-from sessions import actions, conduct, follow, queries, shapes
+from sessions import actions, conduct, follow, queries, search, shapes
 from sessions.log import Turn, TurnRunning
 from sessions.models import Session as Row
 
@@ -74,6 +74,26 @@ class SessionsPage(Page):
     archived = serializers.BooleanField(default=False)
     since = MomentField(required=False, help_text="Active at or after this moment.")
     until = MomentField(required=False, help_text="Active before this moment.")
+
+
+class SearchQuery(Strict):
+    """What to look for."""
+
+    q = Text(max_length=10_000, help_text="All words must occur; a part in quotes as it is written.")
+    limit = serializers.IntegerField(min_value=1, max_value=50, default=20)
+
+
+class Search(Endpoint):
+    """Search in everything the customer and the advisor have said."""
+
+    scopes = {"GET": READ}
+
+    @described("search", tag="sessions", query=SearchQuery, gives={200: shapes.HitsOut})
+    def get(self, request: Request) -> Response:
+        """The best hits among the newest, with the part of the text that has what you looked for."""
+        asked = parameters(request, SearchQuery)
+        found = search.find(asked["q"], limit=asked["limit"])
+        return Response(shapes.HitsOut({"items": found.hits, "total": found.total}).data)
 
 
 class Messages(Endpoint):

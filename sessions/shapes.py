@@ -10,6 +10,7 @@ from rest_framework import serializers
 from memberintel.vault.errors import Damaged
 from sessions.domain.transcript import Item
 from sessions.models import CloseReason, Session
+from sessions.search import Hit
 
 
 class SessionOut(serializers.Serializer[Any]):
@@ -48,6 +49,34 @@ class SessionsOut(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Sessions"
+
+
+class HitOut(serializers.Serializer[Any]):
+    """A text that was found, and its place: event `seq` of the session."""
+
+    session = serializers.UUIDField()
+    seq = serializers.IntegerField()
+    by = serializers.ChoiceField(choices=["customer", "advisor", "summary"])
+    at = serializers.DateTimeField()
+    title = serializers.CharField(allow_null=True)
+    snippet = serializers.SerializerMethodField(help_text="Null when the text cannot be opened.")
+
+    class Meta:
+        ref_name = "Hit"
+
+    def get_snippet(self, hit: Hit) -> str | None:
+        """The part of the text, as plain text."""
+        return "".join(piece.text for piece in hit.snippet) if hit.readable else None
+
+
+class HitsOut(serializers.Serializer[Any]):
+    """The best hits; `total` texts were found among the newest."""
+
+    items = HitOut(many=True)
+    total = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "Hits"
 
 
 class TurnOut(serializers.Serializer[Any]):

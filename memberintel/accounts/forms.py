@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth import password_validation
 
+from memberintel.accounts import tokens
 from memberintel.accounts.domain import LANGUAGES, Person, time_zones
 from memberintel.tenancy.models import User
 
@@ -42,6 +43,20 @@ class InviteForm(forms.Form):
         label="Their e-mail address",
         max_length=254,
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class TokenForm(forms.Form):
+    """A personal token to be made."""
+
+    name = forms.CharField(label="What it is for", max_length=80, help_text="To tell it from others.")
+    scopes = forms.MultipleChoiceField(
+        label="What it may do", choices=list(tokens.SCOPES.items()), widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.ChoiceField(
+        label="How long it works",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("0", "until it is revoked")],
+        initial="90",
     )
 
 

@@ -1,4 +1,4 @@
-"""Letters that are written to files because one machine alone has no mail, and who may read them on a page."""
+"""Letters: sending those of ours, and those a machine without mail writes to files, for whoever sits at it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
+
+from memberintel.accounts.invitations import Invited, token
 
 SHOWN: Final = 20
 NEAR: Final = {"127.0.0.1", "::1"}
@@ -49,6 +53,16 @@ def readable_by(request: HttpRequest) -> bool:
     if any(header in request.META for header in FORWARDED):
         return False
     return re.sub(r":\d+$", "", request.get_host()) in NAMES
+
+
+def send_invitation(request: HttpRequest, invited: Invited) -> bool:
+    """Send the letter of an invitation; False when mail does not work. The invitation stands either way."""
+    link = request.build_absolute_uri(reverse("join", args=[token(invited)]))
+    try:
+        get_adapter().send_mail("account/email/invitation", invited.email, {"invited": invited, "link": link})
+    except OSError:  # those of SMTP too
+        return False
+    return True
 
 
 def newest(limit: int = SHOWN) -> list[Letter]:

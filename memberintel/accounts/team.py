@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Final, cast
 from uuid import UUID
 
-from allauth.account.adapter import get_adapter
 from django.contrib import messages
 from django.contrib.auth import login
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memberintel.accounts import colleagues, invitations
+from memberintel.accounts import colleagues, invitations, letters
 from memberintel.accounts.access import owner_required, signed_in
 from memberintel.accounts.colleagues import NotFound, Refused
 from memberintel.accounts.forms import InviteForm, JoinForm
@@ -141,16 +139,13 @@ def _team(request: HttpRequest, form: InviteForm, *, status: int = 200) -> HttpR
 
 def _send(request: HttpRequest, invited: Invited) -> None:
     """Send the letter of an invitation and say what became of it. The invitation stands either way."""
-    link = request.build_absolute_uri(reverse("join", args=[invitations.token(invited)]))
-    try:
-        get_adapter().send_mail("account/email/invitation", invited.email, {"invited": invited, "link": link})
-    except OSError:  # those of SMTP too
+    if letters.send_invitation(request, invited):
+        messages.success(
+            request, f"{invited.email} is invited. The link in the letter works once, for seven days."
+        )
+    else:
         messages.error(
             request,
             f"The letter to {invited.email} could not be sent: this server's mail does not work at the moment. "
             "The invitation stands; send the letter again in a while.",
-        )
-    else:
-        messages.success(
-            request, f"{invited.email} is invited. The link in the letter works once, for seven days."
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
@@ -34,8 +34,13 @@ BODIES: dict[tuple[str, str], Any] = {
         "next_session_note": "Ask.",
     },
     ("api-profile", "PATCH"): {"display_name": "Alice"},
+    ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
+
+IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation")
+NOTHING: dict[str, Any] = {**{name: uuid4() for name in IDS}, "kind": "soul"}
+"""Ids of nothing, for every address."""
 
 
 @dataclass(frozen=True)

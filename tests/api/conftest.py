@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import LazySettings
 
+from memberintel.accounts import invitations
 from memberintel.tenancy.context import scope
 from sessions.models import SessionEvent
 from tests.api.calls import made_token
@@ -52,5 +53,15 @@ def ids(alice: Person, wrapped: Wrap) -> dict[str, Any]:
         turn = SessionEvent.objects.filter(session_id=session, turn__isnull=False).values_list(
             "turn", flat=True
         )[0]
+        invitation = invitations.invite(f"{uuid4().hex}@example.com", by=alice.user.id).id
     token = made_token(alice, "read").token.id
-    return {"session": session, "turn_id": turn, "wrap_up": wrap_up.id, "token": token, "kind": "soul"}
+    colleague = make_person(tier="pro", tenant=alice.user.tenant, owner=False, name="colin").user.id
+    return {
+        "session": session,
+        "turn_id": turn,
+        "wrap_up": wrap_up.id,
+        "token": token,
+        "kind": "soul",
+        "person": colleague,
+        "invitation": invitation,
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.conf import settings as django_settings
@@ -12,7 +11,7 @@ from django.test import Client
 
 from brain import queries as brain
 from memberintel.tenancy.context import scope
-from tests.api.calls import Call, browser, calls, problem, send
+from tests.api.calls import NOTHING, Call, browser, calls, problem, send
 from tests.conftest import Person
 
 CALLS = calls()
@@ -20,9 +19,6 @@ WITH_BODY = [call for call in CALLS if call.body is not None]
 each_call = pytest.mark.parametrize("call", CALLS, ids=str)
 each_with_body = pytest.mark.parametrize("call", WITH_BODY, ids=str)
 each_path = pytest.mark.parametrize("call", list({call.name: call for call in CALLS}.values()), ids=str)
-NOTHING: dict[str, Any] = {name: uuid4() for name in ("session", "turn_id", "wrap_up", "token")} | {
-    "kind": "soul"
-}
 
 
 @each_with_body

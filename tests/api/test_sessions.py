@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from memberintel.tenancy.context import scope
+from sessions import indexer
 from sessions.models import Session
 from tests.api.calls import bearer, browser, made_token, problem
 from tests.api.conftest import Wrap
@@ -143,3 +144,16 @@ def test_free_is_told_which_plans_have_wrap_ups(charlie: Person) -> None:
             assert (told["type"], told["plan"]) == ("/problems/not-in-plan", "Free")
             assert "Pro" in told["plans"]
             assert "Pro" in told["detail"]
+
+
+def test_search_finds_what_was_said(alice: Person, bob: Person, wrapped: Wrap) -> None:
+    session = wrapped(alice)
+    with scope(alice.scope):
+        indexer.index(session)
+    word = PLAN.split()[2]
+    found = browser(alice).get("/api/v1/search/", {"q": word}).json()
+    assert str(session) in [hit["session"] for hit in found["items"]]
+    assert word.lower().strip(".,") in found["items"][0]["snippet"].lower()
+    assert browser(bob).get("/api/v1/search/", {"q": word}).json() == {"items": [], "total": 0}
+    assert browser(alice).get("/api/v1/search/", {"q": "?!"}).json()["items"] == []
+    assert browser(alice).get("/api/v1/search/").status_code == 400
