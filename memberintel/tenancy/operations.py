@@ -11,6 +11,9 @@ from django_rls.policies import CustomPolicy
 
 TENANT = "tenant_id = (SELECT app.current_tenant())"
 PRIVATE = f"{TENANT} AND customer_id = (SELECT app.current_customer())"
+# For rows that may belong to the tenant as a whole: the scope's customer, or NULL. It asks for the tenant too,
+# since the planner may look at this half of a rule first, and a scope without ids must be refused by either.
+CUSTOMER_OR_NONE = "(SELECT nullif(current_setting('app.customer_id', true), '')::uuid WHERE app.current_tenant() IS NOT NULL)"
 EVERYTHING = "true"
 # Keyed on the login, not on the current role: a definer function owned by `owner` must see nothing.
 AS_OWNER = "session_user = 'owner'"

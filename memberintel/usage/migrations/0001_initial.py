@@ -5,13 +5,10 @@ from django.db import migrations, models
 import memberintel.lib.ids
 import memberintel.tenancy.context
 import memberintel.usage.models
-from memberintel.tenancy.operations import TENANT, Protect
+from memberintel.tenancy.operations import CUSTOMER_OR_NONE, TENANT, Protect
 
 # A row without a customer belongs to the tenant's own calls, and is seen in a scope without a customer.
-IN_SCOPE = (
-    f"{TENANT} AND customer_id IS NOT DISTINCT FROM"
-    " (SELECT nullif(current_setting('app.customer_id', true), '')::uuid)"
-)
+IN_SCOPE = f"{TENANT} AND customer_id IS NOT DISTINCT FROM {CUSTOMER_OR_NONE}"
 
 
 class Migration(migrations.Migration):

@@ -8,13 +8,10 @@ import memberintel.lib.clock
 import memberintel.lib.ids
 import memberintel.tenancy.context
 import memberintel.vault.models
-from memberintel.tenancy.operations import TENANT, Function, Protect
+from memberintel.tenancy.operations import CUSTOMER_OR_NONE, TENANT, Function, Protect
 
 # A scope with a tenant only reaches the tenant's own key; one with a customer reaches that customer's too.
-IN_SCOPE = (
-    f"{TENANT} AND (customer_id IS NULL"
-    " OR customer_id = (SELECT nullif(current_setting('app.customer_id', true), '')::uuid))"
-)
+IN_SCOPE = f"{TENANT} AND (customer_id IS NULL OR customer_id = {CUSTOMER_OR_NONE})"
 
 # The tombstone is inserted first: that waits for a key being made at the same moment, which then falls too.
 DESTROY_CUSTOMER_KEY = """
