@@ -12,13 +12,16 @@
   }
 
   async function announce() {
+    const before = known.openSession;
     try {
       const answer = await fetch("/api/v1/presence/", {
         method: "POST",
         headers: { "X-CSRFToken": csrf(), "Content-Type": "application/json" },
         body: "{}",
       });
-      if (answer.ok && answer.status !== 204) remember((await answer.json()).session);
+      if (!answer.ok) return;
+      const { session } = await answer.json();
+      if (known.openSession === before) remember(session); // else one was begun while this was under way
     } catch {
       // offline; the next page says it
     }

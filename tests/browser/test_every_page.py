@@ -87,7 +87,14 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
             yield Scene(
                 visitor,
                 [
-                    *("/chat/", "/sessions/", f"/sessions/{session}/", "/brain/", "/brain/soul/"),
+                    *(
+                        "/chat/",
+                        "/sessions/",
+                        "/sessions/search/?q=studio",
+                        f"/sessions/{session}/",
+                        "/brain/",
+                        "/brain/soul/",
+                    ),
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
                     *(f"/colleagues/{colleague.user.id}/remove/", "/accounts/email/"),
