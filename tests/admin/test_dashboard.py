@@ -35,10 +35,11 @@ def test_failed_jobs_are_named_with_their_codes(alice: Person) -> None:
 
 def test_a_job_that_waits_too_long_is_overdue(alice: Person) -> None:
     plant(alice)
+    now = clock.now()
     with scope(alice.scope):
-        before = wrapups.owed(clock.now()).overdue
-        ClosingJob.objects.update(state=JobState.QUEUED, created_at=clock.now() - timedelta(hours=1))
-        assert wrapups.owed(clock.now()).overdue == before + 1
+        before = wrapups.owed(now).overdue
+        ClosingJob.objects.update(state=JobState.QUEUED, created_at=now - timedelta(hours=1))
+        assert wrapups.owed(now).overdue == before + 1
 
 
 def test_a_silent_session_that_was_not_closed_is_told(alice: Person) -> None:
