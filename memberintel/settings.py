@@ -389,6 +389,7 @@ UNFOLD: dict[str, Any] = {
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "filters": {"links": {"()": "memberintel.lib.discretion.HideLinks"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["links"]}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
 }

@@ -20,6 +20,7 @@ COMMENT_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 1.0
 LAST: Final = ("done", "error")
 FROM_LOG: Final = "log"
+LONGEST_NUMBER: Final = 18  # digits of a number in an id; what is longer was not given by us
 """The id of events told from the log: whoever resumes after it gets the whole answer anew, never a part twice."""
 
 INTERRUPTED: Final = {
@@ -79,7 +80,8 @@ def _from_memory(place: Place, last_id: str) -> AsyncGenerator[bytes] | None:
 def _number(place: Place, last_id: str) -> int:
     """The number in an id of this attempt's feed; 0 for ids of anything else."""
     attempt, _, number = last_id.partition("-")
-    return int(number) if attempt == str(place.attempt) and number.isdecimal() else 0
+    given = attempt == str(place.attempt) and number.isdecimal() and len(number) <= LONGEST_NUMBER
+    return int(number) if given else 0
 
 
 async def _encoded(feed: live.Feed, after: int) -> AsyncGenerator[bytes]:

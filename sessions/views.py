@@ -14,10 +14,11 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
 from memberintel.accounts.access import signed_in
+from memberintel.lib import moments
+from memberintel.lib.text import clean
 from memberintel.vault.errors import CannotOpen
 from sessions import actions, conduct, queries, search
 from sessions.api import RUNNING, stream_address
@@ -72,7 +73,7 @@ async def chat_act(request: HttpRequest) -> HttpResponseBase:
 async def _say(request: HttpRequest) -> HttpResponse:
     await conduct.say(
         text=request.POST.get("text", ""),
-        client_key=request.POST.get("client_key", "")[:100] or str(uuid4()),
+        client_key=clean(request.POST.get("client_key", ""))[:100] or str(uuid4()),
         session=_id(request, "session") if request.POST.get("session") else None,
         interrupt=request.POST.get("interrupt") == "true",
     )
@@ -291,8 +292,8 @@ def _cursor(session: Session) -> str:
 
 
 def _moment(given: str) -> datetime:
-    moment = parse_datetime(given)
-    if moment is None or moment.tzinfo is None:
+    moment = moments.read(given)
+    if moment is None:
         raise ValueError("before is a moment with its time zone")
     return moment
 

@@ -11,10 +11,10 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods, require_safe
 
 from memberintel.accounts.access import signed_in, tier_required
+from memberintel.lib import moments
 from memberintel.tenancy.models import User
 from memberintel.vault.errors import CannotOpen
 from wrapups import actions, forms, queries
@@ -158,7 +158,7 @@ def _cursor(wrap_up: WrapUp) -> str:
 
 
 def _moment(given: str) -> datetime:
-    moment = parse_datetime(given)
-    if moment is None or moment.tzinfo is None:
+    moment = moments.read(given)
+    if moment is None:
         raise ValueError("before is a moment with its time zone")
     return moment

@@ -19,13 +19,17 @@ from evals.smoke.play import Told
 from evals.smoke.report import Report
 from evals.smoke.stage import Customer, Stage, nobodys_id
 from evals.smoke.visitor import Visitor
+from memberintel.accounts import invitations
 from memberintel.tenancy.context import scope
 from memberintel.tenancy.models import TenantModel
 from wrapups.models import SessionLog
 
 CONVERTER = re.compile(r"<uuid:(\w+)>")
-TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value=|"X-CSRFToken": ?)"[^"]*"')
+TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value=|"X-CSRFToken": ?|data-csrf=)"[^"]*"')
 BODIES: dict[str, dict[str, object]] = {"api-retry": {"attempt": 1}}
+FORMS: dict[str, dict[str, str]] = {"invitation": {"act": "withdraw"}}
+# A colleague is told that these are for owners, whatever the id.
+OWNERS_ONLY = {"colleague-remove", "colleague-let-back", "invitation", "api-colleague", "api-invitation"}
 WRAP_UP_NAMES = {"wrap_up", "wrapup", "log"}
 
 
@@ -43,7 +47,7 @@ class Address:
 
 def check(report: Report, stage: Stage, who: Customer, others: dict[str, Customer], told: Told) -> None:
     """Every check of this module. `others` are the colleague, the stranger and the free customer."""
-    ids = _ids(who, told)
+    ids = _ids(who, others["colleague"], told)
     addresses = list(_addresses())
     with Visitor(stage.url) as owner:
         owner.sign_in(who)
@@ -64,11 +68,16 @@ def check(report: Report, stage: Stage, who: Customer, others: dict[str, Custome
     _check_isolation(report)
 
 
-def _ids(who: Customer, told: Told) -> dict[str, UUID]:
+def _ids(who: Customer, colleague: Customer, told: Told) -> dict[str, UUID]:
+    person, owner = colleague.scope.customer_id, who.scope.customer_id
+    assert person is not None
+    assert owner is not None
     with scope(who.scope):
         wrap_up = SessionLog.objects.get(session_id=told.live).id
+        invitation = invitations.invite("somebody@smoke.example", by=owner).id
     turns = {"turn": told.answers[0].turn, "turn_id": told.answers[0].turn}
-    return {"session": told.live, **turns, **dict.fromkeys(WRAP_UP_NAMES, wrap_up)}
+    team = {"person": person, "invitation": invitation}
+    return {"session": told.live, **turns, **team, **dict.fromkeys(WRAP_UP_NAMES, wrap_up)}
 
 
 def _addresses() -> Iterator[Address]:
@@ -105,7 +114,7 @@ def _check_not_found(
         theirs = _tried(visitor, address, ids)
         if [_told(each) for each in theirs] != [_told(each) for each in _tried(visitor, address, nothing)]:
             wrong.append(f"{address.name}: tells them apart")
-        elif {each.status_code for each in theirs} - {405} != {404}:
+        elif {each.status_code for each in theirs} - {405} != {_expected(role, address)}:
             wrong.append(f"{address.name}: {sorted(each.status_code for each in theirs)}")
     to_session = [_message_to(visitor, each["session"]) for each in (ids, nothing)]
     if to_session[0].status_code != 404 or _told(to_session[0]) != _told(to_session[1]):
@@ -121,11 +130,15 @@ def _check_not_found(
     )
 
 
+def _expected(role: str, address: Address) -> int:
+    return 403 if role == "colleague" and address.name in OWNERS_ONLY else 404
+
+
 def _tried(visitor: Visitor, address: Address, ids: dict[str, UUID]) -> list[httpx.Response]:
     path = address.filled(ids)
     if address.pattern.startswith("api/"):
         return [visitor.get(path), visitor.post(path, dict(BODIES.get(address.name, {})))]
-    return [visitor.get(path), visitor.submit(path, {})]
+    return [visitor.get(path), visitor.submit(path, dict(FORMS.get(address.name, {})))]
 
 
 def _message_to(visitor: Visitor, session: UUID) -> httpx.Response:

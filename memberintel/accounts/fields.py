@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
+from memberintel.lib import moments
 from memberintel.lib.text import clean
 
 BIGGEST = 2**31 - 1
@@ -82,11 +82,8 @@ class Moment(serializers.DateTimeField):
 
     def to_internal_value(self, value: Any) -> datetime:
         """The moment."""
-        try:
-            found = parse_datetime(value) if isinstance(value, str) else None
-        except ValueError:
-            found = None
-        if found is None or found.tzinfo is None:
+        found = moments.read(value) if isinstance(value, str) else None
+        if found is None:
             self.fail("invalid")
         return found
 

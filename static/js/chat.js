@@ -240,7 +240,6 @@
     const answer = openAnswer(turnNode);
     let started = false;
     let failure = null;
-    following = atEnd();
     follow();
     const handlers = {
       turn(data) {
@@ -431,6 +430,7 @@
       return;
     }
     act.remove();
+    following = true;
     stream(node, turn, result.data.stream);
   }
 

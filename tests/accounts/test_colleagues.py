@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.conf import LazySettings
+from django.conf import settings as project_settings
 from django.core import mail
 from django.db import ProgrammingError, connections
 from django.test import Client
@@ -16,6 +17,7 @@ from memberintel.accounts import colleagues, invitations
 from memberintel.accounts.colleagues import Refused
 from memberintel.accounts.models import Invitation
 from memberintel.lib import clock
+from memberintel.lib.discretion import HideLinks
 from memberintel.tenancy.context import scope
 from memberintel.tenancy.models import User
 from tests.accounts.test_sign_up import PASSWORD, signed_in
@@ -145,6 +147,19 @@ def test_a_poor_password_is_refused_and_the_link_still_works(alice: Person) -> N
     assert response.status_code == 400
     assert "too short" in response.content.decode()
     assert Client().post(link, {"password": PASSWORD}).status_code == 302
+
+
+def test_the_log_holds_no_link_that_still_works(alice: Person, caplog: pytest.LogCaptureFixture) -> None:
+    link = invite(alice, address())
+    with caplog.at_level("WARNING"):
+        assert Client().post(link, {"password": "short"}).status_code == 400
+        assert Client(enforce_csrf_checks=True).post(link, {"password": PASSWORD}).status_code == 403
+    assert len(caplog.records) == 2
+    for record in caplog.records:
+        assert HideLinks().filter(record)
+        assert link not in record.getMessage()
+        assert "/invitations/…/" in record.getMessage()
+    assert project_settings.LOGGING["handlers"]["console"]["filters"] == ["links"]
 
 
 def test_who_is_signed_in_as_somebody_else_is_told_so(alice: Person, charlie: Person) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 
 from brain import queries as brain
 from memberintel.tenancy.context import scope
+from sessions import follow
 from tests.api.calls import NOTHING, Call, browser, calls, problem, send
 from tests.conftest import Person
 
@@ -121,6 +122,9 @@ def test_what_is_open_to_all_is_to_be_read(path: str) -> None:
         ("before=yesterday&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
         ("before=2026-07-21T16:05:00&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
         ("before=2026-13-45T16:05:00Z&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
+        ("before=2026-07-21T16:05:00%2B24:00&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
+        ("before=9999-12-31T23:59:59-23:59&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
+        ("before=0001-01-01T00:00:00%2B23:59&before_id=0190b5c0-0000-7000-8000-000000000000", "before"),
         ("before=2026-07-21T16:05:00Z&before_id=5x", "before_id"),
         ("limit=0", "limit"),
         ("limit=101", "limit"),
@@ -134,6 +138,27 @@ def test_parameters_are_named(path: str, query: str, field: str, alice: Person) 
     assert response.status_code == 400
     assert problem(response)["type"] == "/problems/invalid-parameter"
     assert [fault["field"] for fault in problem(response)["errors"]] == [field]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sessions/", "/api/v1/wrap-ups/", "/sessions/", "/wrap-ups/"])
+def test_an_offset_the_database_does_not_know_is_a_moment_all_the_same(path: str, alice: Person) -> None:
+    cursor = "before=2026-07-21T16:05:00%2B23:00&before_id=0190b5c0-0000-7000-8000-000000000000"
+    assert browser(alice).get(f"{path}?{cursor}").status_code == 200
+
+
+@pytest.mark.parametrize("end", ["9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59-23:59"])
+def test_a_token_does_not_end_when_no_calendar_does(end: str, alice: Person) -> None:
+    given = {"name": "For ever", "scopes": ["read"], "expires_at": end}
+    response = send(browser(alice), "POST", "/api/v1/tokens/", given)
+    assert [fault["field"] for fault in problem(response)["errors"]] == ["expires_at"]
+    assert browser(alice).get("/api/v1/tokens/").json()["items"] == []
+
+
+def test_where_to_resume_may_be_nonsense(alice: Person) -> None:
+    place = follow.Place(uuid4(), uuid4(), 1, 1)
+    for last_id in ("", "1-", "x-5", "2-5", "1-²", "1--5", "1-" + "9" * 5000):
+        assert follow._number(place, last_id) == 0
+    assert follow._number(place, "1-57") == 57
 
 
 @pytest.mark.parametrize("query", ["attempt=0", "attempt=x", "since=0", "since=99999999999", "other=1"])

@@ -97,6 +97,13 @@ async def test_what_was_typed_comes_back_with_the_reason(alice: Person, settings
     assert "far too long for this limit</textarea>" in page
 
 
+async def test_a_client_key_that_no_database_holds(alice: Person) -> None:
+    client = await client_of(alice)
+    for key in ("\x00\x00", f"a\x00{uuid4()}"):
+        assert (await act(client, act="say", text=QUESTION, client_key=key)).status_code == 302
+        await page_with(client, 'data-state="complete"')
+
+
 async def test_a_message_while_an_answer_is_given_may_take_its_place(
     alice: Person, settings: LazySettings
 ) -> None:
@@ -194,6 +201,7 @@ def open_id(person: Person) -> UUID:
         "before=2023-01-01T00:00:00Z",
         "before=soon&before_id=x",
         "before=&before_id=x",
+        "before=9999-12-31T23:59:59-23:59&before_id=00000000-0000-7000-8000-000000000001",
     ],
 )
 def test_half_a_cursor_is_a_400(alice: Person, cursor: str) -> None:
