@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import warnings
 from collections.abc import Awaitable, Callable, MutableMapping
 from types import FrameType
 from typing import Any
@@ -13,6 +14,9 @@ from asgiref.sync import sync_to_async
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
+
+# WhiteNoise hands out its files, which are small, as ordinary iterators.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 django = get_asgi_application()
 

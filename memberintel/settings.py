@@ -390,6 +390,7 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {"links": {"()": "memberintel.lib.discretion.HideLinks"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["links"]}},
+    "formatters": {"places": {"()": "memberintel.lib.discretion.PlacesOnly"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["links"], "formatter": "places"}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
 }

@@ -71,6 +71,8 @@ _CUES = {
     "new_context": cues.STATES,
 }
 
+_REPEATS = regex.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s|[“„«]")
+
 # A full stop ends a sentence unless it belongs to a short form, an initial or a numbered list.
 _END = regex.compile(
     r"(?<!\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|nr|inc|ltd|co|e\.g|i\.e|z\.b|a\.m|p\.m|(?-i:\p{Lu})|\d)\.)(?<=[.!?…][\"'”’»)\]]*)\s+"
@@ -112,7 +114,7 @@ def extract(lines: Sequence[Line], *, max_words: int = 400) -> Extract:
 def _read(lines: Sequence[Line]) -> Iterator[_Sentence]:
     last = max((line.number for line in lines), default=0)
     for index, line in enumerate(lines):
-        for text in sentences(line.text):
+        for text in sentences(line.text if line.role == "customer" else _own_words(line.text)):
             words = count_words(text)
             if words and refusal(text) is None:
                 yield _Sentence(
@@ -124,6 +126,11 @@ def _read(lines: Sequence[Line]) -> Iterator[_Sentence]:
                     last_of_all=line.number == last,
                     words=words,
                 )
+
+
+def _own_words(answer: str) -> str:
+    """An answer without its lists and the lines that quote: there the advisor repeats what it was told."""
+    return "\n".join(line for line in answer.splitlines() if not _REPEATS.search(line))
 
 
 def _standing(read: Iterable[_Sentence]) -> list[_Sentence]:

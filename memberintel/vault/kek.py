@@ -116,7 +116,10 @@ def _decode(name: str, value: str) -> LocalKek:
     try:
         return LocalKek(base64.b64decode(value, validate=True))
     except binascii.Error:
-        raise KekRefused(f"{name} is not base64.") from None
+        raise KekRefused(
+            f"{name} is not base64. It must be 32 random bytes in base64; see .env.example for how to make them."
+            " On one machine leave it unset: `make run` keeps a key of its own in the data folder."
+        ) from None
     except KekRefused as error:
         raise KekRefused(f"{name}: {error}.") from None
 

@@ -155,3 +155,21 @@ def test_every_item_was_said_in_the_message_it_names(lines: Sequence[Line], max_
     everything += [one.text for one in (*found.decisions, *found.open_items, *found.new_context)]
     assert sum(map(count_words, everything)) <= max_words
     assert found == extract(lines, max_words=max_words)
+
+
+def test_what_the_advisor_repeats_does_not_come_back_as_new() -> None:
+    found = extract(
+        [
+            Line(1, "customer", "I decided to ring the eleven members who left before Friday."),
+            Line(
+                2,
+                "advisor",
+                "For today I had noted: Ask what came of “I'll write the letter to them by Thursday”.\n\n"
+                "Open since then:\n- I'll write the letter to them by Thursday.\n\n"
+                "On “eleven members” I have nothing in my notes yet. Tell me more, and I will keep it for next time.",
+            ),
+        ]
+    )
+    told = " ".join(item.text for item in (*found.decisions, *found.open_items, *found.new_context))
+    assert "letter" not in told + found.summary + found.next_session_note
+    assert "Tell me more" not in told
