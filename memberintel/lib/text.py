@@ -9,6 +9,7 @@ import regex
 
 from memberintel.lib import machinery, masking
 
+_SURROGATES = regex.compile(r"\p{Cs}")
 _CONTROLS = regex.compile(r"[^\P{Cc}\n\t]|\p{Cs}")
 # Characters nobody sees: bidirectional controls, zero-width spaces and fillers, invisible operators, tags,
 # selectors beyond the two that choose between text and emoji style.
@@ -60,6 +61,14 @@ class Sanitised:
 def clean(text: str) -> str:
     """The text without NUL, lone surrogates and control characters; line ends become `\\n`, tabs stay."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def encodable(text: str) -> str:
+    """The text with `\ufffd` in place of lone surrogates, which no answer and no request can be made of.
+
+    A model's answer has them when its provider escapes an emoji and cuts the stream between its halves.
+    """
+    return _SURROGATES.sub("\ufffd", text)
 
 
 def sanitise(text: str, *, limit: int) -> Sanitised:

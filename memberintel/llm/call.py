@@ -7,12 +7,13 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from memberintel.lib import clock, tokens
+from memberintel.lib.text import encodable
 from memberintel.llm import prices
 from memberintel.llm.backends.base import Backend, RawDelta, Request, UsageSoFar
 from memberintel.llm.errors import InvalidOutput, ModelError, TimedOut, Unavailable
@@ -83,6 +84,8 @@ class Call:
                     if isinstance(delta, UsageSoFar):
                         self.usage = delta.usage
                         continue
+                    if isinstance(delta, TextDelta | ReasoningDelta):
+                        delta = replace(delta, text=encodable(delta.text))
                     self._note(delta)
                     yield delta
                     if self.finished is not None:

@@ -67,6 +67,15 @@ async def test_a_stream_falls_back_before_its_first_piece(alice: Person) -> None
     assert await heard(alice) == [TextDelta("second")]
 
 
+async def test_half_an_emoji_does_not_break_what_is_made_of_the_answer(alice: Person) -> None:
+    scripted.script(
+        "first", [{"steps": [{"text": "Well\ud83d"}, {"reasoning": "\udc4d"}, {"text": "\udc4d done"}]}]
+    )
+    assert "".join(piece.text for piece in await heard(alice)) == "Well\ufffd\ufffd done"
+    done = await seam.complete("chat", PROMPT, scope=alice.scope)
+    assert done.text.encode()
+
+
 async def test_a_refusal_does_not_shop_around(alice: Person) -> None:
     plays([{"error": "refused"}])
     with pytest.raises(Refused):

@@ -20,6 +20,7 @@ TRIES_AT_THE_CAP = 3  # the first answer and two more with a tighter prompt
 _SUMMARY_SENTENCES = 3
 _FIELD_CHARACTERS = {"summary": 3000, "item": 800, "note": 800}
 _RAW_CHARACTERS = 60_000
+_ITEMS_READ = 100  # of one list: more than fit under any cap that is asked for, and read in no time
 
 Role = Literal["customer", "advisor"]
 
@@ -151,12 +152,12 @@ def _checked(output: WrapUpOutput, roles: Mapping[int, Role]) -> Draft:
 
 
 def _items(
-    items: Iterable[Item], roles: Mapping[int, Role], *, customer_only: bool = False
+    items: Sequence[Item], roles: Mapping[int, Role], *, customer_only: bool = False
 ) -> tuple[tuple[Kept, ...], int]:
     """The items that can be traced and may be stored, each text once; and how many could not."""
     kept: list[Kept] = []
-    dropped = 0
-    for item in items:
+    dropped = max(0, len(items) - _ITEMS_READ)
+    for item in items[:_ITEMS_READ]:
         messages = tuple(sorted({number for number in item.messages if number in roles}))
         text = _line(item.text)
         if customer_only and not any(roles[number] == "customer" for number in messages):

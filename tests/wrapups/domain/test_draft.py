@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,6 +60,16 @@ def test_items_that_rest_on_nothing_are_dropped_and_counted() -> None:
     )
     assert draft.open_items == (Kept("Write the e-mail", (3,)),)
     assert draft.dropped == 2
+
+
+def test_thousands_of_items_are_not_all_weighed() -> None:
+    items = [Item(text=f"Raise price number {number}", messages=[1]) for number in range(5000)]
+    begun = time.perf_counter()
+    draft = kept(answer(decisions=items, open_items=items, new_context=items), tries=3)
+    assert time.perf_counter() - begun < 5
+    assert draft.words <= CAP_WORDS
+    assert draft.decisions[0].text == "Raise price number 0"
+    assert draft.dropped == 3 * 4900
 
 
 def test_numbers_outside_the_transcript_are_left_out() -> None:
