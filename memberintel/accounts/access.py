@@ -83,7 +83,7 @@ def _sync(view: View) -> View:
         if refusal := _refusal(request, user):
             return refusal
         with scope(scope_of(cast(User, user))), _local_time(request):
-            return view(request, *args, **kwargs)
+            return _uncached(view(request, *args, **kwargs))
 
     return guarded
 
@@ -96,9 +96,15 @@ def _async(view: AsyncView) -> AsyncView:
         if refusal := _refusal(request, user):
             return refusal
         with scope(scope_of(cast(User, user))):
-            return await view(request, *args, **kwargs)
+            return _uncached(await view(request, *args, **kwargs))
 
     return guarded
+
+
+def _uncached(response: HttpResponseBase) -> HttpResponseBase:
+    """Nothing of a customer's stays behind on a computer others use."""
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
 
 
 def _refusal(request: HttpRequest, user: Any) -> HttpResponseBase | None:

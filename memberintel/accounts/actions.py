@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from memberintel.accounts import queries, tokens
 from memberintel.accounts.domain import Person, Token
 from memberintel.accounts.models import ApiToken, Profile
 from memberintel.lib import clock, text
+from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.models import Tenant, Tier, User
 
 FREE = "free"
@@ -56,9 +58,23 @@ def save_person(person: Person) -> None:
 
 
 def sign_out_everywhere(user: User) -> None:
-    """End every sign-in of that person, wherever it is; `user` is brought up to date."""
+    """End every sign-in of that person and revoke their tokens; `user` is brought up to date."""
     User.objects.filter(pk=user.pk).update(sign_outs=F("sign_outs") + 1)
     user.refresh_from_db(fields=["sign_outs"])
+    revoke_tokens_of(user)
+
+
+def revoke_tokens_of(user: User) -> None:
+    """From now on no token of that person lets anybody in: whoever made them may not have been the person."""
+    if user.tenant_id is None:
+        return
+    with scope(Scope(user.tenant_id, user.pk)):
+        ApiToken.objects.filter(revoked_at=None).update(revoked_at=clock.now())
+
+
+def after_password_reset(user: User, **kwargs: Any) -> None:
+    """Somebody who proved their address starts anew: see `revoke_tokens_of`."""
+    revoke_tokens_of(user)
 
 
 def make_token(*, name: str, scopes: Iterable[str], expires_at: datetime | None = None) -> NewToken:

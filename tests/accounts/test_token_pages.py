@@ -7,9 +7,9 @@ import re
 import pytest
 from django.conf import LazySettings
 
-from memberintel.accounts import queries
+from memberintel.accounts import actions, queries
 from memberintel.tenancy.context import scope
-from tests.api.calls import bearer, browser
+from tests.api.calls import bearer, browser, made_token
 from tests.conftest import Person
 
 
@@ -47,3 +47,19 @@ def test_nobody_revokes_somebody_elses_token(alice: Person, bob: Person) -> None
     assert browser(bob).post(f"/settings/tokens/{token.id}/revoke/").status_code == 404
     with scope(alice.scope):
         assert len(queries.tokens()) == 1
+
+
+def test_signing_out_everywhere_and_a_password_reset_revoke_all_tokens(alice: Person, bob: Person) -> None:
+    theirs = made_token(bob, "read")
+    for end in (actions.sign_out_everywhere, actions.after_password_reset):
+        token = made_token(alice, "read")
+        assert bearer(token.secret).get("/api/v1/profile/").status_code == 200
+        end(alice.user)
+        assert bearer(token.secret).get("/api/v1/profile/").status_code == 401
+    assert bearer(theirs.secret).get("/api/v1/profile/").status_code == 200
+
+
+def test_pages_of_a_customer_are_kept_in_no_cache(alice: Person) -> None:
+    client = browser(alice)
+    for path in ("/chat/", "/sessions/", "/wrap-ups/", "/brain/", "/settings/"):
+        assert client.get(path)["Cache-Control"] == "no-store", path

@@ -126,6 +126,17 @@ async def test_an_answer_streams_and_can_be_stopped(site: Site, pro: Person) -> 
         await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
+async def test_what_was_just_said_and_its_answer_are_in_view(site: Site, pro: Person) -> None:
+    site.says([{"text": WORDS}])
+    async with visit(site, pro) as visitor:
+        page = await visitor.page()
+        for times in range(1, 4):
+            await say(page, f"{PLAN} That is message number {times}.")
+            await answered(page, times)
+            await expect(page.locator(".said.customer").nth(times - 1)).to_be_in_viewport()
+            await expect(page.locator("#to-newest")).to_be_hidden()
+
+
 async def test_an_answer_that_failed_can_be_tried_again(site: Site, pro: Person) -> None:
     site.says(
         [{"error": "overloaded"}], [{"error": "overloaded"}], [{"error": "overloaded"}], [{"text": "Here."}]

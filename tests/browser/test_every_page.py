@@ -38,7 +38,10 @@ STRANGERS = (
     *("/", "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/", "/nowhere/", "/mail/"),
     *("/accounts/password/reset/done/", "/invitations/used/"),
 )
-FRESH = ("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/colleagues/")
+FRESH = (
+    *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
+    "/colleagues/",
+)
 
 
 @dataclass
