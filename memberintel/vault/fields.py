@@ -12,11 +12,11 @@ Renaming the table or column of a sealed field means sealing its values anew.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never, cast
 from uuid import UUID
 
-import structlog
 from django.core import checks
 from django.db import models
 from django.db.models.lookups import IsNull
@@ -29,7 +29,7 @@ from memberintel.vault.errors import CannotOpen, Damaged, SealedFieldError
 from memberintel.vault.keyring import key_of
 from memberintel.vault.owner import Owner, OwnerKind
 
-log = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Sealed(bytes):
@@ -135,12 +135,12 @@ class SealedField[S = Any, G = Any](_Field[S, G]):
         try:
             return self.decode(self._key(place).opener.open(sealed, place.aad()))
         except CannotOpen as error:
-            log.error(
-                "sealed value cannot be opened",
-                table=place.table,
-                column=place.column,
-                row=str(place.row),
-                reason=type(error).__name__,
+            logger.error(
+                "sealed value cannot be opened: %s.%s of %s, %s",
+                place.table,
+                place.column,
+                place.row,
+                type(error).__name__,
             )
             raise
 
