@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from evals.loopback.scenario import Call, Scenario
@@ -13,16 +14,29 @@ from memberintel.llm.types import Usage
 from memberintel.tenancy.context import scope
 from memberintel.usage.models import LedgerEntry
 
+SETTLE_SECONDS = 10.0
 APIS = {"messages": "anthropic", "vertex": "gemini", "key": "gemini"}
 
 
 def check(report: Report, scenario: Scenario, who: Customer, told: Told) -> None:
     """Every check of this module."""
-    with scope(who.scope):
-        rows = list(LedgerEntry.objects.order_by("started_at"))
-    _check_served(report, rows, scenario.calls())
+    rows, calls = _settled(scenario, who)
+    _check_served(report, rows, calls)
     _check_costs(report, rows)
     _check_cached(report, [row for row in rows if row.purpose == "chat" and row.session == told.live])
+
+
+def _settled(scenario: Scenario, who: Customer) -> tuple[list[LedgerEntry], list[Call]]:
+    """The ledger's rows and the calls that were received, when both are as many: a title may be on its way."""
+    until = time.monotonic() + SETTLE_SECONDS
+    while True:
+        with scope(who.scope):
+            rows = list(LedgerEntry.objects.order_by("started_at"))
+        calls = scenario.calls()
+        online = [row for row in rows if row.provider != "offline"]
+        if len(online) == len(calls) or time.monotonic() > until:
+            return rows, calls
+        time.sleep(0.1)
 
 
 def _check_served(report: Report, rows: list[LedgerEntry], calls: list[Call]) -> None:
