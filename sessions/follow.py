@@ -23,12 +23,6 @@ FROM_LOG: Final = "log"
 LONGEST_NUMBER: Final = 18  # digits of a number in an id; what is longer was not given by us
 """The id of events told from the log: whoever resumes after it gets the whole answer anew, never a part twice."""
 
-INTERRUPTED: Final = {
-    "code": "interrupted",
-    "message": "This answer was interrupted. What was written so far is kept; you can ask again.",
-    "retryable": True,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -153,7 +147,7 @@ def _look(place: Place) -> _Seen:
     turns = fold(log.load(place.session, after=place.since - 1))
     turn = next((found for found in turns if found.id == place.turn), None)
     if turn is None:
-        return _Seen("", "", None if running else ("error", INTERRUPTED))
+        return _Seen("", "", None if running else ("error", live.INTERRUPTED))
     return _seen(turn, place.attempt, running)
 
 
@@ -163,7 +157,7 @@ def _seen(turn: Turn, number: int, running: bool) -> _Seen:
     reasoning = attempt.reasoning() if attempt else ""
     if attempt and (attempt.answer or attempt.failures):
         return _Seen(text, reasoning, _ending(attempt.answer or attempt.failures[-1]))
-    return _Seen(text, reasoning, None if running else ("error", INTERRUPTED))
+    return _Seen(text, reasoning, None if running else ("error", live.INTERRUPTED))
 
 
 def _ending(event: kinds.Event) -> tuple[str, dict[str, Any]]:

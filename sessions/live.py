@@ -15,7 +15,12 @@ from uuid import UUID
 
 KEEP_SECONDS: Final = 600
 PUBLISH_SECONDS: Final = 0.1
-TEXTS: Final = ("text", "reasoning")
+INTERRUPTED: Final = {
+    "code": "interrupted",
+    "message": "This answer was interrupted. What was written so far is kept; you can ask again.",
+    "retryable": True,
+}
+"""The end of an attempt whose process is gone or has lost it, as whoever follows is told."""
 
 
 @dataclass(frozen=True, slots=True)

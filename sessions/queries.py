@@ -9,16 +9,12 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memberintel.lib import clock
+from memberintel.lib import clock, paging
 from sessions import log
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
 from sessions.models import Session, SessionEvent
 
 PAGE = 30
-
-
-class HalfACursor(ValueError):
-    """`before` and `before_id` go together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +52,7 @@ def list_sessions(
     Only those that are `open` (or not), `archived` (or not), and last active from `since` until before `until`.
     Raises HalfACursor when only one half of the cursor is given.
     """
-    if (before is None) != (before_id is None):
-        raise HalfACursor("give both `before` and `before_id`, or neither")
+    paging.check(before, before_id)
     rows = Session.objects.filter(archived_at__isnull=not archived).order_by("-last_activity_at", "-id")
     if before is not None:
         rows = rows.filter(Q(last_activity_at__lt=before) | Q(last_activity_at=before, id__lt=before_id))

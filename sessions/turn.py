@@ -297,13 +297,7 @@ async def _failed(job: Job, code: str, message: str, *, retryable: bool) -> None
 
 
 def _say_interrupted(job: Job) -> None:
-    job.feed.publish(
-        "error",
-        code="interrupted",
-        message="This answer was interrupted. What was written so far is kept; you can ask again.",
-        retryable=True,
-        kept=True,
-    )
+    job.feed.publish("error", **live.INTERRUPTED, kept=True)
 
 
 def _assistant_turn(job: Job, outcome: kinds.Outcome) -> Draft:

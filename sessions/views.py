@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -17,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from memberintel.accounts.access import signed_in
-from memberintel.lib import moments
+from memberintel.lib import paging
 from memberintel.lib.text import clean
 from memberintel.vault.errors import CannotOpen
 from sessions import actions, conduct, queries, search
@@ -155,13 +154,9 @@ def _running(session: Session, items: list[Item]) -> dict[str, str] | None:
 @signed_in
 def session_list(request: HttpRequest) -> HttpResponse:
     """All conversations, newest first, a page at a time."""
-    before, before_id = request.GET.get("before"), request.GET.get("before_id")
     try:
-        rows = queries.list_sessions(
-            before=_moment(before) if before else None,
-            before_id=UUID(before_id) if before_id else None,
-            limit=queries.PAGE + 1,
-        )
+        before, before_id = paging.read(request.GET.dict())
+        rows = queries.list_sessions(before=before, before_id=before_id, limit=queries.PAGE + 1)
     except ValueError as error:  # half a cursor, or one that is none
         raise BadRequest(str(error)) from None
     shown, more = rows[: queries.PAGE], len(rows) > queries.PAGE
@@ -288,14 +283,7 @@ def _session(session: UUID) -> Session:
 
 
 def _cursor(session: Session) -> str:
-    return urlencode({"before": session.last_activity_at.isoformat(), "before_id": session.id})
-
-
-def _moment(given: str) -> datetime:
-    moment = moments.read(given)
-    if moment is None:
-        raise ValueError("before is a moment with its time zone")
-    return moment
+    return paging.address(session.last_activity_at, session.id)
 
 
 def _id(request: HttpRequest, name: str) -> UUID:

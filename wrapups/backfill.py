@@ -32,10 +32,6 @@ class Nudge(Protocol):
     def __call__(self, job: UUID, scope: Scope, *, seconds: float) -> None: ...
 
 
-class AlreadyRunning(Exception):
-    """Another backfill is at work; this one did nothing."""
-
-
 def run(
     *, later: Nudge, at_once: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, int] | None:

@@ -10,16 +10,13 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from memberintel.lib import paging
 from memberintel.tenancy.context import current_tenant_id
 from memberintel.tenancy.models import Tenant
 from memberintel.vault.errors import CannotOpen
 from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 PAGE = 20
-
-
-class HalfACursor(ValueError):
-    """`before` and `before_id` go together."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +67,7 @@ def list_wrap_ups(
 ) -> list[WrapUp]:
     """Wrap-ups by their session's last activity, newest first; the cursor is the last one of the page before
     (`session_last_activity_at`, `id`). HalfACursor when only one half of it is given."""
-    if (before is None) != (before_id is None):
-        raise HalfACursor("give both `before` and `before_id`, or neither")
+    paging.check(before, before_id)
     rows = SessionLog.objects.order_by("-session_last_activity_at", "-id")
     if before is not None:
         rows = rows.filter(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import cast
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from memberintel.accounts.access import signed_in, tier_required
-from memberintel.lib import moments
+from memberintel.lib import paging
 from memberintel.tenancy.models import User
 from memberintel.vault.errors import CannotOpen
 from wrapups import actions, forms, queries
@@ -52,13 +50,9 @@ STATES = {
 @pro
 def wrap_up_list(request: HttpRequest) -> HttpResponse:
     """All wrap-ups, newest first, a page at a time."""
-    before, before_id = request.GET.get("before"), request.GET.get("before_id")
     try:
-        found = queries.list_wrap_ups(
-            before=_moment(before) if before else None,
-            before_id=UUID(before_id) if before_id else None,
-            limit=queries.PAGE + 1,
-        )
+        before, before_id = paging.read(request.GET.dict())
+        found = queries.list_wrap_ups(before=before, before_id=before_id, limit=queries.PAGE + 1)
     except ValueError as error:  # half a cursor, or one that is none
         raise BadRequest(str(error)) from None
     shown, more = found[: queries.PAGE], len(found) > queries.PAGE
@@ -154,11 +148,4 @@ def _wrap_up(wrap_up: UUID) -> WrapUp:
 
 
 def _cursor(wrap_up: WrapUp) -> str:
-    return urlencode({"before": wrap_up.session_last_activity_at.isoformat(), "before_id": wrap_up.id})
-
-
-def _moment(given: str) -> datetime:
-    moment = moments.read(given)
-    if moment is None:
-        raise ValueError("before is a moment with its time zone")
-    return moment
+    return paging.address(wrap_up.session_last_activity_at, wrap_up.id)

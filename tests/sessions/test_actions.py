@@ -9,6 +9,7 @@ import pytest
 from django.db import connections
 
 from memberintel.lib import clock
+from memberintel.lib.paging import HalfACursor
 from memberintel.tenancy.context import scope
 from sessions import actions, log, queries
 from sessions.domain import events as kinds
@@ -209,5 +210,5 @@ def test_the_list_pages_by_activity_and_a_half_cursor_is_refused(alice: Person) 
             seen += [row.id for row in page]
             page = queries.list_sessions(before=page[-1].last_activity_at, before_id=page[-1].id, limit=2)
         assert seen == sessions[::-1]
-        with pytest.raises(queries.HalfACursor):
+        with pytest.raises(HalfACursor):
             queries.list_sessions(before=clock.now())

@@ -15,6 +15,7 @@ from brain import actions as brain
 from brain import queries as brain_queries
 from brain.domain.prompt import RenderedPart
 from memberintel.lib import clock
+from memberintel.lib.paging import HalfACursor
 from memberintel.lib.text import count_words
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen
@@ -182,7 +183,7 @@ def test_a_list_is_paged_newest_first(alice: Person, session: UUID, login: Login
             before=first[-1].session_last_activity_at, before_id=first[-1].id, limit=2
         )
         assert [one.session_id for one in (*first, *rest)] == [more[1], more[0], session]
-        with pytest.raises(queries.HalfACursor):
+        with pytest.raises(HalfACursor):
             queries.list_wrap_ups(before_id=first[-1].id)
         assert queries.list_pending() == []
 
