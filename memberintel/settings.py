@@ -290,6 +290,15 @@ PROMPT_SECTIONS = [
     "wrapups.sections.recent",
 ]
 
+# What is looked up for each message, and kept with it; the first message's stands in the system prompt.
+RECALL_SECTIONS: list[str] = []
+
+# What the advisor may use in a turn, in the order in which a model is offered it.
+ADVISOR_TOOLS: list[str] = []
+
+# Who keeps something about a customer: see memberintel.privacy.participants.
+PRIVACY_PARTICIPANTS: list[str] = []
+
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
 # Seconds a phase of a turn may take; how long a model may be silent or answer is LLM_SILENCE and LLM_DEADLINES.

@@ -1,0 +1,1 @@
+"""What customers may see, take away and destroy, and the record of who looked."""
