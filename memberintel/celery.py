@@ -33,7 +33,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_default_queue="default",
-    task_routes={"wrapups.tasks.write_wrap_up": {"queue": "wrapups"}},
+    task_routes={"wrapups.tasks.do_owed_work": {"queue": "wrapups"}},
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
     beat_schedule={

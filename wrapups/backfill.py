@@ -1,4 +1,4 @@
-"""Finds owed wrap-ups that nobody is working on, and writes them. Safe to run twice at once, safe to kill."""
+"""Finds owed work that nobody is at, and does it. Safe to run twice at once, safe to kill."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from django.db import connection, transaction
 from memberintel.lib import clock
 from memberintel.tenancy.context import SYSTEM, Scope
 from memberintel.tenancy.unit import unit
-from wrapups import writer
+from wrapups import makers
 from wrapups.models import Run
+from wrapups.work import Later
 
 KIND: Final = "wrap_up_backfill"
 _PAGE = 200
@@ -95,8 +96,8 @@ async def _write_all(
 
 
 async def _write(job: UUID, scope: Scope, later: Nudge) -> str:
-    outcome = await writer.write(job, scope)
-    if isinstance(outcome, writer.Later):
+    outcome = await makers.do(job, scope)
+    if isinstance(outcome, Later):
         await asyncio.to_thread(later, job, scope, seconds=outcome.seconds)
     return type(outcome).__name__.lower()
 

@@ -1,8 +1,12 @@
-"""Owed work as rows: claiming it, holding it, recording what came of it. In the job's own scope."""
+"""Owed work as rows, whatever its kind: claiming it, holding it, recording what came of it. In the job's own scope.
+
+A worker claims a job for the length of a lease, works without a transaction, and records the result under the
+attempt it claimed: a claim made since makes the result void.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import SystemRandom
@@ -12,9 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, QuerySet, When
 
-from memberintel.lib.ids import uuid7
-from wrapups.domain.draft import Draft, Kept
-from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
+from wrapups.models import ClosingJob, JobState
 
 OWED = (JobState.QUEUED, JobState.FAILED)
 TRIES = 5  # claims before a queued job counts as failed
@@ -22,6 +24,9 @@ DAILY_TRIES = 5  # further ones by the daily backfill
 _FIRST_WAIT_SECONDS = 10.0
 _LONGEST_WAIT_SECONDS = 15 * 60.0
 _random = SystemRandom()
+
+Store = Callable[["Claim", datetime], None]
+"""Writes the result of a claim; called in the transaction that makes the job done."""
 
 
 class LeaseLost(Exception):
@@ -33,6 +38,7 @@ class Claim:
     """A job in our hands until the lease runs out. `attempt` is the fence: only it may record a result."""
 
     job: UUID
+    kind: str
     session: UUID
     attempt: int
     session_started_at: datetime
@@ -46,19 +52,11 @@ class Busy:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Who wrote a wrap-up: "provider:model", and the version of the prompt."""
-
-    model: str
-    prompt_version: str
-
-
-def claim(job: UUID, now: datetime) -> Claim | Busy | None:
-    """Take the job for the length of a lease; None when nothing is owed (any more)."""
+def claim(job: UUID, kinds: Collection[str], now: datetime) -> Claim | Busy | None:
+    """Take the job for the length of a lease; None when nothing is owed (any more), or work of another kind."""
     owed = Q(state=JobState.QUEUED) | Q(state=JobState.FAILED, daily_tries__lt=DAILY_TRIES)
     free = Q(lease_until=None) | Q(lease_until__lte=now)
-    taken = ClosingJob.objects.filter(owed, free, id=job, kind=JobKind.WRAP_UP).update(
+    taken = ClosingJob.objects.filter(owed, free, id=job, kind__in=kinds).update(
         attempt=F("attempt") + 1,
         lease_until=_lease(now),
         daily_tries=Case(
@@ -67,13 +65,11 @@ def claim(job: UUID, now: datetime) -> Claim | Busy | None:
             output_field=IntegerField(),
         ),
     )
-    row = ClosingJob.objects.filter(id=job).first()
+    row = ClosingJob.objects.filter(id=job, kind__in=kinds).first()
     if row is None:
         return None
     if taken:
-        return Claim(
-            row.id, row.session_id, row.attempt, row.session_started_at, row.session_last_activity_at
-        )
+        return _held(row)
     if row.state in OWED and row.lease_until is not None and row.lease_until > now:
         return Busy((row.lease_until - now).total_seconds())
     return None
@@ -84,29 +80,12 @@ def renew(held: Claim, now: datetime) -> bool:
     return bool(_ours(held).update(lease_until=_lease(now)))
 
 
-def record(held: Claim, draft: Draft, by: Provenance, now: datetime) -> None:
-    """Store the wrap-up and the job's final state together; LeaseLost when the claim is not the latest."""
+def record(held: Claim, store: Store, now: datetime) -> None:
+    """Store the result and the job's final state together; LeaseLost when the claim is not the latest."""
     with transaction.atomic():
         if not _ours(held).update(state=JobState.DONE, lease_until=None, next_try_at=None, last_error=""):
             raise LeaseLost(str(held.job))
-        if SessionLog.objects.filter(session_id=held.session).exists():
-            return  # written before, by a claim whose state was put back by hand
-        SessionLog.objects.create(
-            session_id=held.session,
-            session_started_at=held.session_started_at,
-            session_last_activity_at=held.session_last_activity_at,
-            created_at=now,
-            summary=draft.summary,
-            decisions=_stored(draft.decisions),
-            open_items=_stored(draft.open_items),
-            new_context=_stored(draft.new_context),
-            next_session_note=draft.next_session_note,
-            model=by.model[:120],
-            prompt_version=by.prompt_version,
-            word_count=draft.words,
-            shortened=draft.shortened,
-            dropped=draft.dropped,
-        )
+        store(held, now)
 
 
 def give_up(
@@ -147,8 +126,19 @@ def put_back(job: UUID, now: datetime) -> bool:
 
 def backoff(attempt: int) -> float:
     """Seconds to wait after that attempt: doubling, with jitter so that many failures do not come back at once."""
-    longest = min(_FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1), _LONGEST_WAIT_SECONDS)
+    longest = min(_FIRST_WAIT_SECONDS * 2.0 ** (min(attempt, 20) - 1), _LONGEST_WAIT_SECONDS)
     return longest * (0.5 + _random.random() / 2)
+
+
+def _held(row: ClosingJob) -> Claim:
+    return Claim(
+        job=row.id,
+        kind=row.kind,
+        session=row.session_id,
+        attempt=row.attempt,
+        session_started_at=row.session_started_at,
+        session_last_activity_at=row.session_last_activity_at,
+    )
 
 
 def _ours(held: Claim) -> QuerySet[ClosingJob]:
@@ -157,7 +147,3 @@ def _ours(held: Claim) -> QuerySet[ClosingJob]:
 
 def _lease(now: datetime) -> datetime:
     return now + timedelta(seconds=settings.WRAP_UP_LEASE_SECONDS)
-
-
-def _stored(items: Sequence[Kept]) -> list[Mapping[str, object]]:
-    return [{"id": str(uuid7()), "text": item.text, "messages": list(item.messages)} for item in items]

@@ -10,30 +10,31 @@ from celery import shared_task
 
 from memberintel.tenancy.context import Scope, current_scope
 from memberintel.tenancy.tasks import SystemTask, TenantTask
-from wrapups import backfill, writer
+from wrapups import backfill, makers
+from wrapups.work import Later
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task(base=TenantTask)  # type: ignore[untyped-decorator]
-def write_wrap_up(job: str) -> None:
-    """Write one owed wrap-up; put it back on the queue for later where that makes sense."""
+def do_owed_work(job: str) -> None:
+    """Do one piece of work owed for a closed session; put it back on the queue for later where that makes sense."""
     scope = current_scope()
-    outcome = asyncio.run(writer.write(UUID(job), scope))
-    if isinstance(outcome, writer.Later):
+    outcome = asyncio.run(makers.do(UUID(job), scope))
+    if isinstance(outcome, Later):
         nudge(UUID(job), scope, seconds=outcome.seconds)
 
 
 @shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
 def daily_backfill() -> None:
-    """Write what was missed."""
+    """Do what was missed."""
     backfill.run(later=nudge)
 
 
 def nudge(job: UUID, scope: Scope, *, seconds: float = 0) -> None:
     """Put the job on the queue. Never raises: the row is there, and the backfill finds it without the queue."""
     try:
-        write_wrap_up.apply_async(
+        do_owed_work.apply_async(
             (str(job),),
             {"tenant": str(scope.tenant_id), "customer": str(scope.customer_id)},
             countdown=seconds or None,

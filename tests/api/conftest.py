@@ -14,7 +14,7 @@ from sessions.models import SessionEvent
 from tests.api.calls import made_token
 from tests.conftest import Person, make_person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import writer
+from wrapups import makers
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def wrapped(settings: LazySettings, login: Callable[[str], AbstractContextManage
     def make(who: Person) -> UUID:
         session = talked(who.scope, PLAN, ADVICE)
         with model(settings, "api-wrap-up", {"json": ANSWER}), login("worker"):
-            run(writer.write(job_of(who.scope, session).id, who.scope))
+            run(makers.do(job_of(who.scope, session).id, who.scope))
         return session
 
     return make

@@ -26,9 +26,9 @@ from uuid import UUID
 import django
 django.setup()
 from memberintel.tenancy.context import Scope
-from wrapups import writer
+from wrapups import makers
 job, tenant, customer = map(UUID, sys.argv[1:])
-asyncio.run(writer.write(job, Scope(tenant, customer)))
+asyncio.run(makers.do(job, Scope(tenant, customer)))
 """
 
 

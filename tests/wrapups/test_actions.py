@@ -24,7 +24,7 @@ from sessions import log
 from sessions.domain import events as kinds
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import actions, backfill, queries, tasks, writer
+from wrapups import actions, backfill, makers, queries, tasks, work
 from wrapups.actions import Edit, EditedItem
 from wrapups.models import ClosingJob, JobState
 
@@ -34,10 +34,10 @@ Login = Callable[[str], AbstractContextManager[None]]
 @pytest.fixture
 def session(alice: Person, login: Login, settings: Any, monkeypatch: pytest.MonkeyPatch) -> UUID:
     """A session of Alice's with its wrap-up."""
-    monkeypatch.setattr(tasks.write_wrap_up, "apply_async", lambda *args, **how: None)
+    monkeypatch.setattr(tasks.do_owed_work, "apply_async", lambda *args, **how: None)
     session = talked(alice.scope, PLAN, ADVICE)
     with model(settings, f"answer-{uuid4().hex[:8]}", {"json": ANSWER}), login("worker"):
-        assert run(writer.write(job_of(alice.scope, session).id, alice.scope)) == writer.Written()
+        assert run(makers.do(job_of(alice.scope, session).id, alice.scope)) == work.Written()
     return session
 
 
@@ -166,7 +166,7 @@ def test_what_was_deleted_is_never_written_again(alice: Person, session: UUID, l
         ClosingJob.objects.filter(session_id=session).update(created_at="2020-01-01T00:00Z")
     job = job_of(alice.scope, session)
     with login("worker"):
-        assert run(writer.write(job.id, alice.scope)) == writer.NotOurs()
+        assert run(makers.do(job.id, alice.scope)) == work.NotOurs()
         backfill.run(later=tasks.nudge, at_once=True)
     assert wrap_ups(alice.scope, session) == []
     assert job_of(alice.scope, session).state == JobState.DELETED
@@ -176,7 +176,7 @@ def test_a_list_is_paged_newest_first(alice: Person, session: UUID, login: Login
     more = [talked(alice.scope, PLAN, at=clock.now() - timedelta(minutes=age)) for age in (20, 10)]
     with login("worker"):
         for each in more:
-            run(writer.write(job_of(alice.scope, each).id, alice.scope))
+            run(makers.do(job_of(alice.scope, each).id, alice.scope))
     with scope(alice.scope):
         first = queries.list_wrap_ups(limit=2)
         rest = queries.list_wrap_ups(

@@ -18,7 +18,7 @@ from memberintel.lib import clock
 from memberintel.tenancy.context import Scope, scope
 from tests.conftest import Person
 from tests.wrapups.stage import ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import backfill, jobs, writer
+from wrapups import backfill, jobs, makers, work
 from wrapups.models import ClosingJob, JobState, Run
 
 Login = Callable[[str], AbstractContextManager[None]]
@@ -80,7 +80,9 @@ def test_a_job_somebody_holds_is_left_to_them(alice: Person, login: Login) -> No
 def test_a_job_whose_worker_was_killed_is_finished(alice: Person, login: Login) -> None:
     session = talked(alice.scope, PLAN)
     with login("worker"), scope(alice.scope):
-        dead = jobs.claim(job_of(alice.scope, session).id, clock.now() - timedelta(minutes=1))
+        dead = jobs.claim(
+            job_of(alice.scope, session).id, tuple(makers.MAKERS), clock.now() - timedelta(minutes=1)
+        )
     assert isinstance(dead, jobs.Claim)
     fill(login, at_once=True)
     assert len(wrap_ups(alice.scope, session)) == 1
@@ -154,11 +156,11 @@ def test_a_run_is_recorded_with_its_counts(alice: Person, login: Login) -> None:
 
 
 def test_a_run_that_breaks_says_so(alice: Person, login: Login, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(job: UUID, scope: Scope) -> writer.Outcome:
+    async def broken(job: UUID, scope: Scope) -> work.Outcome:
         raise OSError("the disk is full of secrets")
 
     talked(alice.scope, PLAN)
-    monkeypatch.setattr(writer, "write", broken)
+    monkeypatch.setattr(makers, "do", broken)
     with login("worker"), pytest.raises(BaseExceptionGroup):
         backfill.run(later=Later(), at_once=True)
     row = Run.objects.filter(kind=backfill.KIND).latest("started_at")
@@ -205,4 +207,4 @@ def test_the_sweepers_function_gives_ids_only(alice: Person) -> None:
 
 def test_a_write_of_nothing_owed_is_nobodys(alice: Person, login: Login) -> None:
     with login("worker"):
-        assert run(writer.write(UUID(int=5), alice.scope)) == writer.NotOurs()
+        assert run(makers.do(UUID(int=5), alice.scope)) == work.NotOurs()

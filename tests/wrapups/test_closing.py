@@ -24,7 +24,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What is put on the queue."""
     put: list[tuple[Any, ...]] = []
     monkeypatch.setattr(
-        tasks.write_wrap_up, "apply_async", lambda args, kwargs, **how: put.append((args, kwargs))
+        tasks.do_owed_work, "apply_async", lambda args, kwargs, **how: put.append((args, kwargs))
     )
     return put
 

@@ -19,7 +19,7 @@ from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen, WrongKey
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import sections, tasks, writer
+from wrapups import makers, sections, tasks, work
 from wrapups.models import ClosingJob, JobState
 
 Login = Callable[[str], AbstractContextManager[None]]
@@ -30,7 +30,7 @@ FIRST_DAY = datetime(2023, 7, 1, 16, 0, tzinfo=UTC)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is put on the queue; nobody works on it."""
     put: list[str] = []
-    monkeypatch.setattr(tasks.write_wrap_up, "apply_async", lambda args, kwargs, **how: put.append(args[0]))
+    monkeypatch.setattr(tasks.do_owed_work, "apply_async", lambda args, kwargs, **how: put.append(args[0]))
     return put
 
 
@@ -41,7 +41,7 @@ def written(person: Person, login: Login, settings: Any, *days: int) -> list[UUI
         session = talked(person.scope, PLAN, at=FIRST_DAY + timedelta(days=day))
         answer = {**ANSWER, "summary": f"They spoke on day {day}."}
         with model(settings, f"day-{uuid4().hex[:8]}", {"json": answer}), login("worker"):
-            assert run(writer.write(job_of(person.scope, session).id, person.scope)) == writer.Written()
+            assert run(makers.do(job_of(person.scope, session).id, person.scope)) == work.Written()
         ids.append(session)
     return ids
 
@@ -134,7 +134,7 @@ def test_the_just_closed_session_is_waited_for(
         asking = asyncio.create_task(sections.recent(_request(alice)))
         while not nudges:
             await asyncio.sleep(0.02)
-        await writer.write(job.id, alice.scope)
+        await makers.do(job.id, alice.scope)
         return await asking
 
     with model(settings, "just-in-time", {"json": ANSWER}), login("worker"):

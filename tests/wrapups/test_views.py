@@ -15,7 +15,7 @@ from memberintel.tenancy.context import scope
 from tests.accounts.test_sign_up import signed_in
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, PLAN, job_of, run, talked
-from wrapups import queries, writer
+from wrapups import makers, queries
 from wrapups.queries import WrapUp
 
 
@@ -34,7 +34,7 @@ def wrapped(login: Callable[[str], AbstractContextManager[None]]) -> Wrapped:
     def make(person: Person) -> WrapUp:
         session = talked(person.scope, PLAN, ADVICE)
         with login("worker"):
-            run(writer.write(job_of(person.scope, session).id, person.scope))
+            run(makers.do(job_of(person.scope, session).id, person.scope))
         with scope(person.scope):
             found = queries.wrap_up_of(session)
         assert found is not None

@@ -23,11 +23,12 @@ from memberintel.tenancy.unit import unit
 from memberintel.usage.models import LedgerEntry
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import jobs, writer
+from wrapups import jobs, makers, work, writer
 from wrapups.domain.draft import Draft
 from wrapups.models import ClosingJob, JobState, SessionLog
 
 Login = Callable[[str], AbstractContextManager[None]]
+KINDS = tuple(makers.MAKERS)
 
 
 @pytest.fixture
@@ -36,16 +37,16 @@ def worker(login: Login) -> Any:
     return lambda: login("worker")
 
 
-def write(person: Person, session: UUID, worker: Any) -> writer.Outcome:
+def write(person: Person, session: UUID, worker: Any) -> work.Outcome:
     job = job_of(person.scope, session)
     with worker():
-        return run(writer.write(job.id, person.scope))
+        return run(makers.do(job.id, person.scope))
 
 
 def test_a_wrap_up_is_written_from_the_transcript(alice: Person, worker: Any, settings: Any) -> None:
     session = talked(alice.scope, PLAN, ADVICE)
     with model(settings, "good", {"json": ANSWER}):
-        assert write(alice, session, worker) == writer.Written()
+        assert write(alice, session, worker) == work.Written()
         sent = scripted.wires("good")[0].decode()
     [row] = wrap_ups(alice.scope, session)
     with scope(alice.scope):
@@ -66,7 +67,7 @@ def test_a_wrap_up_is_written_from_the_transcript(alice: Person, worker: Any, se
 
 def test_the_offline_advisor_writes_one_too(alice: Person, worker: Any) -> None:
     session = talked(alice.scope, PLAN, ADVICE)
-    assert write(alice, session, worker) == writer.Written()
+    assert write(alice, session, worker) == work.Written()
     [row] = wrap_ups(alice.scope, session)
     with scope(alice.scope):
         assert "20 % discount campaign" in row.decisions[0]["text"]
@@ -83,7 +84,7 @@ def test_the_call_is_in_the_ledger(alice: Person, worker: Any) -> None:
 def test_a_done_job_is_not_done_again(alice: Person, worker: Any) -> None:
     session = talked(alice.scope, PLAN)
     write(alice, session, worker)
-    assert write(alice, session, worker) == writer.NotOurs()
+    assert write(alice, session, worker) == work.NotOurs()
     assert len(wrap_ups(alice.scope, session)) == 1
 
 
@@ -91,8 +92,8 @@ def test_two_workers_write_one_wrap_up(alice: Person, worker: Any, settings: Any
     session = talked(alice.scope, PLAN)
     job = job_of(alice.scope, session)
 
-    async def both() -> list[writer.Outcome]:
-        return list(await asyncio.gather(*(writer.write(job.id, alice.scope) for _ in range(2))))
+    async def both() -> list[work.Outcome]:
+        return list(await asyncio.gather(*(makers.do(job.id, alice.scope) for _ in range(2))))
 
     with model(settings, "slow", {"json": ANSWER, "delay": 0.3}), worker():
         outcomes = run(both())
@@ -104,16 +105,16 @@ def test_who_lost_the_lease_can_record_nothing(alice: Person, worker: Any) -> No
     session = talked(alice.scope, PLAN)
     job = job_of(alice.scope, session)
     with worker(), scope(alice.scope):
-        first = jobs.claim(job.id, clock.now())
-        second = jobs.claim(job.id, clock.now() + timedelta(seconds=60))
+        first = jobs.claim(job.id, KINDS, clock.now())
+        second = jobs.claim(job.id, KINDS, clock.now() + timedelta(seconds=60))
         assert isinstance(first, jobs.Claim)
         assert isinstance(second, jobs.Claim)
         draft = Draft("They met.", (), (), (), "Ask how it went.")
-        by = jobs.Provenance("scripted:x", "wrap_up_1")
+        by = writer.Provenance("scripted:x", "wrap_up_1")
         with pytest.raises(jobs.LeaseLost):
-            jobs.record(first, draft, by, clock.now())
+            jobs.record(first, writer.storing(draft, by), clock.now())
         assert not jobs.renew(first, clock.now())
-        jobs.record(second, draft, by, clock.now())
+        jobs.record(second, writer.storing(draft, by), clock.now())
     assert len(wrap_ups(alice.scope, session)) == 1
 
 
@@ -122,14 +123,14 @@ def test_a_worker_whose_lease_is_taken_stops(alice: Person, worker: Any, setting
     job = job_of(alice.scope, session)
     settings.WRAP_UP_LEASE_SECONDS = 0.4
 
-    async def robbed() -> writer.Outcome:
-        writing = asyncio.create_task(writer.write(job.id, alice.scope))
+    async def robbed() -> work.Outcome:
+        writing = asyncio.create_task(makers.do(job.id, alice.scope))
         await asyncio.sleep(0.05)
         await unit(alice.scope, ClosingJob.objects.filter(id=job.id).update, attempt=7)
         return await writing
 
     with model(settings, "stuck", {"stall": True}), worker():
-        assert run(robbed()) == writer.NotOurs()
+        assert run(robbed()) == work.NotOurs()
     assert wrap_ups(alice.scope, session) == []
 
 
@@ -137,7 +138,7 @@ def test_the_lease_is_renewed_while_the_model_thinks(alice: Person, worker: Any,
     session = talked(alice.scope, PLAN)
     settings.WRAP_UP_LEASE_SECONDS = 0.3
     with model(settings, "thinking", {"json": ANSWER, "delay": 1.0}):
-        assert write(alice, session, worker) == writer.Written()
+        assert write(alice, session, worker) == work.Written()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_no_valid_answer_is_an_error_and_no_row(
     session = talked(alice.scope, PLAN)
     with model(settings, f"bad-{code}-{uuid4().hex[:6]}", step):
         outcome = write(alice, session, worker)
-    assert isinstance(outcome, writer.Later)
+    assert isinstance(outcome, work.Later)
     job = job_of(alice.scope, session)
     assert (job.state, job.last_error, job.lease_until) == (JobState.QUEUED, code, None)
     assert job.next_try_at is not None
@@ -168,15 +169,15 @@ def test_after_the_last_try_the_job_has_failed(alice: Person, worker: Any, setti
     session = talked(alice.scope, PLAN)
     with model(settings, "down", {"error": "unavailable"}):
         for _ in range(jobs.TRIES - 1):
-            assert isinstance(write(alice, session, worker), writer.Later)
-        assert write(alice, session, worker) == writer.Failed("unavailable")
+            assert isinstance(write(alice, session, worker), work.Later)
+        assert write(alice, session, worker) == work.Failed("unavailable")
     assert job_of(alice.scope, session).state == JobState.FAILED
 
 
 def test_what_cannot_be_retried_fails_at_once(alice: Person, worker: Any, settings: Any) -> None:
     session = talked(alice.scope, PLAN)
     with model(settings, "refusing", {"error": "refused"}):
-        assert write(alice, session, worker) == writer.Failed("refused")
+        assert write(alice, session, worker) == work.Failed("refused")
 
 
 def test_waits_double_with_jitter() -> None:
@@ -195,7 +196,7 @@ def test_a_too_long_answer_is_asked_again_twice_and_then_shortened(
         "new_context": [{"text": f"fact {n} " + "word " * 50, "messages": [1]} for n in range(20)],
     }
     with model(settings, "wordy", {"json": long}):
-        assert write(alice, session, worker) == writer.Written()
+        assert write(alice, session, worker) == work.Written()
         assert len(scripted.wires("wordy")) == 3
         assert "at most 400" in scripted.wires("wordy")[1].decode()
     [row] = wrap_ups(alice.scope, session)
@@ -211,7 +212,7 @@ def test_a_session_larger_than_the_window_is_written_in_parts(
     part = {**ANSWER, "decisions": [], "open_items": [{"text": "Decide on the price", "messages": [11]}]}
     with model(settings, "small", {"json": part}):
         settings.LLM_WINDOWS = {"scripted:small": 7000}
-        assert write(alice, session, worker) == writer.Written()
+        assert write(alice, session, worker) == work.Written()
         wires = [wire.decode() for wire in scripted.wires("small")]
     assert len(wires) > 1
     for number in range(1, 13):
@@ -228,7 +229,7 @@ def test_a_message_larger_than_the_window_is_cut_under_its_number(
     session = talked(alice.scope, "price " * 3000)
     with model(settings, "tiny", {"json": ANSWER}):
         settings.LLM_WINDOWS = {"scripted:tiny": 5000}
-        assert write(alice, session, worker) == writer.Written()
+        assert write(alice, session, worker) == work.Written()
         assert all("[1] customer" in wire.decode() for wire in scripted.wires("tiny"))
 
 
@@ -246,7 +247,7 @@ def test_without_the_right_key_nothing_is_written(
     assert wrap_ups(alice.scope, session) == []
     job = job_of(alice.scope, session)
     assert (job.state, job.last_error) == (JobState.QUEUED, "key_unavailable")
-    assert outcomes[-1] == writer.Failed("key_unavailable")
+    assert outcomes[-1] == work.Failed("key_unavailable")
 
 
 def test_the_workers_login_inserts_wrap_ups_and_never_changes_them(
@@ -309,7 +310,7 @@ def test_whatever_a_model_returns_no_invalid_row_comes_of_it(
         with model(settings, f"nonsense-{uuid4().hex}", {"json": answer}):
             outcome = write(alice, session, worker)
         rows = wrap_ups(alice.scope, session)
-        assert len(rows) == (outcome == writer.Written())
+        assert len(rows) == (outcome == work.Written())
         assert (job_of(alice.scope, session).state == JobState.DONE) == bool(rows)
         for row in rows:
             with scope(alice.scope):
