@@ -16,7 +16,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memberintel.lib import clock
-from memberintel.lib.text import count_words, sanitise
+from memberintel.lib.sanitise import sanitise
+from memberintel.lib.text import count_words
 from memberintel.llm.backends import scripted
 from memberintel.tenancy.context import scope
 from memberintel.tenancy.unit import unit

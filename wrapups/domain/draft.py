@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from memberintel.lib.extract import sentences
-from memberintel.lib.text import count_words, sanitise, shorten, shorten_words, visible
+from memberintel.lib.sanitise import kept
+from memberintel.lib.text import count_words, shorten, shorten_words, visible
 
 CAP_WORDS = 400
 TRIES_AT_THE_CAP = 3  # the first answer and two more with a tighter prompt
@@ -176,7 +177,7 @@ def _distinct(items: Iterable[Kept]) -> tuple[Kept, ...]:
 def _line(text: str) -> str:
     """One clean line, without the bullet a model may have put before it; empty when it is refused."""
     flat = " ".join(visible(text).split()).lstrip("-*•–— ")
-    return sanitise(flat, limit=_RAW_CHARACTERS).text
+    return kept(flat, limit=_RAW_CHARACTERS)
 
 
 def _prose(text: str) -> str:

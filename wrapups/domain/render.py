@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memberintel.lib.extract import Extract
-from memberintel.lib.text import sanitise, visible
+from memberintel.lib.sanitise import kept
+from memberintel.lib.text import visible
 
 # Where a prompt's copies come from, so that deleting the source removes them.
 SOURCE_WRAP_UP = "wrap_up"  # the id is the wrap-up's
@@ -63,4 +64,4 @@ def _listed(label: str, texts: Sequence[str], by_person: bool) -> list[str]:
 
 def _safe(text: str, by_person: bool) -> str:
     flat = " ".join(visible(text).split())
-    return flat if by_person else sanitise(flat, limit=_LIMIT).text
+    return flat if by_person else kept(flat, limit=_LIMIT)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memberintel.lib.text import count_words, sanitise
+from memberintel.lib.sanitise import sanitise
+from memberintel.lib.text import count_words
 from wrapups.domain.draft import (
     CAP_WORDS,
     AskShorter,
