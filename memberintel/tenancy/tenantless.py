@@ -23,6 +23,7 @@ class Grants:
 
 TENANTLESS: dict[str, Grants] = {
     "tiers": Grants(READ, "SELECT, UPDATE"),
+    "tier_budgets": Grants(READ, "SELECT, UPDATE"),
     "tenants": Grants("SELECT, INSERT, UPDATE", "SELECT, UPDATE"),
     "users": Grants("SELECT, INSERT, UPDATE", "SELECT, INSERT, UPDATE"),
     "users_groups": Grants(READ, WRITE),

@@ -1,4 +1,4 @@
-"""The ledger: what every call of a model used and cost."""
+"""What models used and cost (the ledger), and what a tenant may have made in a month (budgets and charges)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from uuid import UUID
 
 from django.db import models
 
+from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import current_scope
-from memberintel.tenancy.models import TenantModel
+from memberintel.tenancy.models import TenantModel, Tier
 
 
 def customer_if_any() -> UUID | None:
@@ -76,3 +77,96 @@ class LedgerEntry(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.purpose} {self.provider}:{self.model} {self.outcome}"
+
+
+class Kind(models.TextChoices):
+    """What is charged: one unit each time it is made."""
+
+    CHAT_TURN = "chat_turn", "Answers"
+    WRAP_UP = "wrap_up_generation", "Wrap-ups"
+    JOURNAL = "journal_generation", "Journal entries"
+    MOOD = "mood", "Moods of the day"
+
+
+class TierBudget(models.Model):
+    """How much of a kind a tenant of a tier may have made in a calendar month (UTC). Rows are edited by staff.
+
+    A kind without a row has no limit.
+    """
+
+    tier = models.ForeignKey(Tier, on_delete=models.CASCADE, related_name="budgets", editable=False)
+    kind = models.CharField(max_length=40, choices=Kind, editable=False)
+    monthly_limit = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
+
+    class Meta:
+        db_table = "tier_budgets"
+        verbose_name = "monthly budget"
+        constraints = [models.UniqueConstraint(fields=["tier", "kind"], name="tier_budgets_one_per_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.tier_id}: {self.get_kind_display()}"
+
+
+class ChargeCounter(TenantModel):
+    """What a tenant has used of a kind in a month. Changed by `app.take_charge` and `app.give_back_charge`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40, choices=Kind)
+    month = models.DateField(help_text="its first day")
+    used = models.PositiveIntegerField(default=0)
+    resets = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        db_table = "charge_counters"
+        base_manager_name = "objects"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "kind", "month"], name="charge_counters_one_per_month"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Charge(TenantModel):
+    """One unit, taken for the turn or session that `key` names; at most one for each.
+
+    `resets` is how often the month's budget had been reset by then: a unit from before is not given back to it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40, choices=Kind)
+    key = models.UUIDField()
+    month = models.DateField()
+    taken_at = models.DateTimeField()
+    resets = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        db_table = "charges"
+        base_manager_name = "objects"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "kind", "key"], name="charges_one_per_key")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class BudgetReset(TenantModel):
+    """A member of staff gave a tenant its month's budget anew. Never changed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40, choices=Kind)
+    month = models.DateField()
+    used = models.PositiveIntegerField(help_text="what had been used until then")
+    by = models.UUIDField()
+    at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table = "budget_resets"
+        base_manager_name = "objects"
+        indexes = [models.Index(fields=["tenant_id", "month"], name="budget_resets_of_month")]
+
+    def __str__(self) -> str:
+        return str(self.id)

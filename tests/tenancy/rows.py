@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,8 +19,10 @@ from memberintel.vault.fields import SealedField, SealedJSON
 from memberintel.vault.models import DataKey
 from tests.conftest import Person
 
-# What the type of a field cannot tell: values that constraints ask for.
+# What the type of a field cannot tell: values that constraints ask for, or functions that make one.
 MORE: dict[str, dict[str, Any]] = {
+    # One a month for a tenant, and two of the cast are colleagues.
+    "usage.ChargeCounter": {"month": lambda: date(2000, 1, 1) + timedelta(days=uuid4().int % 9_000)},
     "usage.LedgerEntry": {"outcome": "complete"},
     "brain.PromptPart": {"text": "a part"},
 }
@@ -71,7 +74,9 @@ def _saved(model: type[TenantModel], session: UUID | None) -> models.Model:
     for name in ("session_id", "session"):
         if name in values:
             values[name] = session
-    row = model(**values | MORE.get(model._meta.label, {}))
+    more = MORE.get(model._meta.label, {})
+    values |= {name: value() if callable(value) else value for name, value in more.items()}
+    row = model(**values)
     row.save(force_insert=True)
     return row
 
