@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "memberintel.vault",
     "memberintel.usage",
     "memberintel.accounts",
+    "memberintel.privacy",
     "brain",
     "sessions",
     "wrapups",

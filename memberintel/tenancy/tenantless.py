@@ -43,7 +43,7 @@ TENANTLESS: dict[str, Grants] = {
 }
 
 # Tables whose rows are added and never changed; only `eraser` deletes. Their migrations Protect them so.
-APPEND_ONLY = frozenset({"session_events", "document_versions"})
+APPEND_ONLY = frozenset({"session_events", "document_versions", "audit"})
 
 
 def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
