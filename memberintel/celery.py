@@ -45,7 +45,7 @@ app.conf.update(
             "schedule": crontab(hour="3", minute="40"),
             "kwargs": {"everything": True},
         },
-        "daily": {"task": "wrapups.tasks.daily_backfill", "schedule": crontab(hour="3", minute="10")},
+        "daily": {"task": "memberintel.usage.tasks.daily", "schedule": crontab(minute="10-59/15")},
     },
     timezone="UTC",
 )

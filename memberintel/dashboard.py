@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.http import HttpRequest
 from django.urls import reverse
@@ -13,7 +14,8 @@ from django.utils.http import urlencode
 
 from memberintel.lib import clock
 from memberintel.tenancy.desk import SUPPORT
-from memberintel.usage import spending
+from memberintel.usage import runs, spending
+from memberintel.usage.models import Run
 from memberintel.usage.plot import plot
 from sessions import oversight as sessions
 from wrapups import oversight as wrapups
@@ -21,6 +23,7 @@ from wrapups.oversight import Owed
 
 PLOTTED_DAYS = 30
 _CLOCK_SILENT = timedelta(hours=26)  # the daily run comes every 24 hours
+_RUNS_READ, _RUNS_SHOWN = 60, 6  # a day has a run for each step, a bad one a few more
 PLACES = (
     ("tenancy_user", "People", "group"),
     ("tenancy_tenant", "Accounts", "storefront"),
@@ -29,7 +32,7 @@ PLACES = (
     ("wrapups_sessionlog", "Wrap-ups", "summarize"),
     ("brain_document", "Documents", "description"),
     ("wrapups_closingjob", "Closing jobs", "pending_actions"),
-    ("wrapups_run", "Runs", "schedule"),
+    ("usage_run", "Runs", "schedule"),
     ("usage_ledgerentry", "Ledger", "receipt_long"),
 )
 GROUPS = (("Customers", PLACES[:3]), ("Content, as metadata", PLACES[3:6]), ("Work and cost", PLACES[6:]))
@@ -51,15 +54,15 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     now, user = clock.now(), request.user
     context["title"] = "What needs attention"
     if user.has_perm("wrapups.view_closingjob"):
-        owed, runs = wrapups.owed(now), wrapups.last_runs()
+        owed, found = wrapups.owed(now), runs.newest(_RUNS_READ)
         context["signs"] = [
             _failed(owed),
             _overdue(owed),
             _writer(owed, now),
-            _clock(runs, now),
+            _clock(found, now),
             _not_closed(now),
         ]
-        context["runs"] = runs
+        context["runs"] = [(run, runs.state(run)) for run in found[:_RUNS_SHOWN]]
     if user.has_perm("usage.view_ledgerentry"):
         context |= _spend(now.date())
     if user.is_superuser:
@@ -129,17 +132,22 @@ def _writer(owed: Owed, now: datetime) -> Sign:
     return Sign(state, "Writer", last, words, _list("wrapups_sessionlog"))
 
 
-def _clock(runs: list[Any], now: datetime) -> Sign:
-    """Whether the daily run came, and how it ended."""
-    if not runs:
-        return Sign("watch", "Daily run", "never", "It comes at 03:10 UTC.", _list("wrapups_run"))
-    newest = runs[0]
-    late = now - newest.started_at > _CLOCK_SILENT
-    state = "bad" if newest.error or late else "good"
-    detail = newest.error or ("None since: is the clock (celery beat) running?" if late else "It ended well.")
-    if not newest.finished_at and not newest.error:
-        detail = "It has not finished."
-    return Sign(state, "Daily run", f"{_span(now - newest.started_at)} ago", detail, _list("wrapups_run"))
+def _clock(found: list[Run], now: datetime) -> Sign:
+    """Whether each step of the daily run came, and how it ended last."""
+    page = _list("usage_run")
+    last = {run.kind: run for run in reversed(found) if run.kind in settings.DAILY_STEPS}
+    if not last:
+        return Sign("watch", "Daily run", "never", "It comes after 03:00 UTC.", page)
+    newest = max(last.values(), key=lambda run: run.started_at)
+    value = f"{_span(now - newest.started_at)} ago"
+    if late := [kind for kind, run in last.items() if now - run.started_at > _CLOCK_SILENT]:
+        words = f"Not for a day: {', '.join(late)}. Is the clock (celery beat) running?"
+        return Sign("bad", "Daily run", value, words, page)
+    if broken := [f"{kind}: {run.error}" for kind, run in last.items() if run.error]:
+        return Sign("bad", "Daily run", value, "; ".join(broken), page)
+    if at_work := [kind for kind, run in last.items() if not run.finished_at]:
+        return Sign("good", "Daily run", value, f"It has not finished: {', '.join(at_work)}.", page)
+    return Sign("good", "Daily run", value, "It ended well.", page)
 
 
 def _not_closed(now: datetime) -> Sign:

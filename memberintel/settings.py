@@ -300,6 +300,11 @@ ADVISOR_TOOLS: list[str] = []
 # Who keeps something about a customer: see memberintel.privacy.participants.
 PRIVACY_PARTICIPANTS: list[str] = []
 
+# The day's work, in this order: what its runs are called, and the function, which is given its run to count in.
+DAILY_STEPS = {
+    "wrap_up_backfill": "wrapups.tasks.do_what_was_missed",
+}
+
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
 # Seconds a phase of a turn may take; how long a model may be silent or answer is LLM_SILENCE and LLM_DEADLINES.

@@ -1,4 +1,4 @@
-"""Wrap-ups, owed work and runs on the support desk, as metadata. Owed work can be tried again."""
+"""Wrap-ups and owed work on the support desk, as metadata. Owed work can be tried again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, record
 from wrapups import actions
-from wrapups.models import ClosingJob, JobState, Run, SessionLog
+from wrapups.models import ClosingJob, JobState, SessionLog
 
 STATES: dict[str, str] = {
     JobState.QUEUED: "info",
@@ -116,31 +116,3 @@ class ClosingJobDesk(Look):
             if done:
                 record(request, job, "Tried again.")
         return done
-
-
-@admin.register(Run)
-class RunDesk(Look):
-    """Runs of the clock's daily work."""
-
-    list_display = ("started_at", "kind", "state_label", "took", "counted", "error")
-    fields = ("id", "kind", "state_label", "started_at", "finished_at", "took", "counted", "error")
-    list_filter = (Made,)
-    search_ids = ("id",)
-    owners = ()
-
-    @labels("state", {"finished": "success", "broke": "danger", "unfinished": "warning"})
-    def state_label(self, row: Run) -> str:
-        """Finished, broken, or neither: it runs, or its process was killed."""
-        if row.error:
-            return "broke"
-        return "finished" if row.finished_at else "unfinished"
-
-    @admin.display(description="took")
-    def took(self, row: Run) -> str:
-        """Its length in seconds."""
-        return f"{(row.finished_at - row.started_at).total_seconds():.1f} s" if row.finished_at else "-"
-
-    @admin.display(description="counts")
-    def counted(self, row: Run) -> str:
-        """What it counted, in words."""
-        return ", ".join(f"{name} {number}" for name, number in sorted(row.counts.items())) or "-"

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 
 from memberintel.lib import clock
 from memberintel.tenancy.context import SYSTEM, Scope
 from memberintel.tenancy.unit import unit
+from memberintel.usage import runs
+from memberintel.usage.runs import Recorded
 from wrapups import makers
-from wrapups.models import Run
 from wrapups.work import Later
 
 KIND: Final = "wrap_up_backfill"
@@ -36,58 +36,54 @@ class Nudge(Protocol):
 def run(
     *, later: Nudge, at_once: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, int] | None:
-    """Write everything that is due, and record the run; its counts, or None when another run is at work.
+    """As `do`, recorded as a run; its counts, or None when another run is at work."""
+    try:
+        with runs.recorded(KIND) as recorded:
+            do(recorded, later=later, at_once=at_once, progress=progress)
+            return dict(recorded.counts)
+    except runs.AtWork:
+        return None
+
+
+def do(
+    run: Recorded,
+    *,
+    later: Nudge,
+    at_once: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write everything that is due, counting in `run`.
 
     Due is what is queued for longer than the setting says with a free lease, or with `at_once` for however
     long, and what has failed and has daily tries left. `progress` gets (done, total).
     """
-    with _alone(KIND) as alone:
-        return asyncio.run(_run(later, at_once, progress or _silent)) if alone else None
+    asyncio.run(_run(run, later, at_once, progress or _silent))
 
 
 def _silent(done: int, total: int) -> None:
     """Nobody is watching."""
 
 
-@contextmanager
-def _alone(kind: str) -> Iterator[bool]:
-    """Whether nobody else does this kind of run. The lock belongs to a transaction that does nothing else, so it
-    goes with the process, and pools that hand a session to others cannot keep it."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext(%s))", [f"memberintel {kind}"])
-        yield bool(cursor.fetchone()[0])
-
-
-async def _run(later: Nudge, at_once: bool, progress: Callable[[int, int], None]) -> dict[str, int]:
+async def _run(run: Recorded, later: Nudge, at_once: bool, progress: Callable[[int, int], None]) -> None:
     began = clock.now()
     age = 0 if at_once else settings.WRAP_UP_BACKFILL_AFTER_SECONDS
     made_before = began - timedelta(seconds=age)
     total = await unit(SYSTEM, _count, made_before, began)
-    row = await unit(SYSTEM, Run.objects.create, kind=KIND, started_at=began)
-    counts: Counter[str] = Counter(due=total)
-    try:
-        past = _FIRST
-        while page := await unit(SYSTEM, _page, made_before, began, past):
-            await _write_all(page, later, counts, lambda: progress(_done(counts), total))
-            past = page[-1][0]
-            await unit(SYSTEM, _note, row.id, dict(counts), None, "")
-    except BaseException as error:
-        await unit(SYSTEM, _note, row.id, dict(counts), clock.now(), type(error).__name__)
-        raise
-    await unit(SYSTEM, _note, row.id, dict(counts), clock.now(), "")
-    return dict(counts)
+    run.count("due", total)
+    past = _FIRST
+    while page := await unit(SYSTEM, _page, made_before, began, past):
+        await _write_all(page, later, run, lambda: progress(_done(run.counts), total))
+        past = page[-1][0]
 
 
-async def _write_all(
-    page: list[_Due], later: Nudge, counts: Counter[str], progressed: Callable[[], None]
-) -> None:
+async def _write_all(page: list[_Due], later: Nudge, run: Recorded, progressed: Callable[[], None]) -> None:
     """A page of jobs, a few at a time."""
     waiting = iter(page)
 
     async def work() -> None:
         for job, tenant, customer in waiting:
             scope = Scope(tenant, customer)
-            counts[await _write(job, scope, later)] += 1
+            run.count(await _write(job, scope, later))
             progressed()
 
     async with asyncio.TaskGroup() as group:
@@ -122,7 +118,3 @@ def _page(made_before: datetime, free_at: datetime, past: UUID) -> list[_Due]:
             [_PAGE, made_before, free_at, past],
         )
         return list(cursor.fetchall())
-
-
-def _note(run: UUID, counts: dict[str, int], finished: datetime | None, error: str) -> None:
-    Run.objects.filter(id=run).update(counts=counts, finished_at=finished, error=error)

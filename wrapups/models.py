@@ -1,4 +1,4 @@
-"""Wrap-ups, the work owed for closed sessions, and the record of runs."""
+"""Wrap-ups, and the work owed for closed sessions."""
 
 from __future__ import annotations
 
@@ -129,21 +129,3 @@ class ClosingJob(PrivateModel):
 
     def __str__(self) -> str:
         return str(self.id)
-
-
-class Run(models.Model):
-    """One run of a maintenance command: when, what it counted, whether it broke. Holds no tenant content."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    kind = models.CharField(max_length=40)
-    started_at = models.DateTimeField(default=clock.now, editable=False)
-    finished_at = models.DateTimeField(null=True)
-    counts = models.JSONField(default=dict)
-    error = models.CharField(max_length=200, blank=True, default="")
-
-    class Meta:
-        db_table = "runs"
-        indexes = [models.Index(fields=["kind", "-started_at"], name="runs_recent")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memberintel.tenancy.desk import SUPPORT
-from wrapups.models import ClosingJob, JobKind, JobState, Run, SessionLog
+from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 MOST = 500
 
@@ -49,8 +49,3 @@ def owed(now: datetime) -> Owed:
 
 def _jobs(state: JobState) -> QuerySet[ClosingJob]:
     return ClosingJob.objects.using(SUPPORT).filter(state=state, kind=JobKind.WRAP_UP).order_by("id")
-
-
-def last_runs(most: int = 6) -> list[Run]:
-    """The newest runs of the clock's work."""
-    return list(Run.objects.using(SUPPORT).order_by("-id")[:most])

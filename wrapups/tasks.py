@@ -9,7 +9,8 @@ from uuid import UUID
 from celery import shared_task
 
 from memberintel.tenancy.context import Scope, current_scope
-from memberintel.tenancy.tasks import SystemTask, TenantTask
+from memberintel.tenancy.tasks import TenantTask
+from memberintel.usage.runs import Recorded
 from wrapups import backfill, makers
 from wrapups.work import Later
 
@@ -25,10 +26,9 @@ def do_owed_work(job: str) -> None:
         nudge(UUID(job), scope, seconds=outcome.seconds)
 
 
-@shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
-def daily_backfill() -> None:
-    """Do what was missed."""
-    backfill.run(later=nudge)
+def do_what_was_missed(run: Recorded) -> None:
+    """A step of the daily run: owed work that nobody is at."""
+    backfill.do(run, later=nudge)
 
 
 def nudge(job: UUID, scope: Scope, *, seconds: float = 0) -> None:

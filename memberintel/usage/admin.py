@@ -1,4 +1,4 @@
-"""The ledger on the support desk: single calls, and sums by purpose and model with a plot."""
+"""Cost and the clock's work on the support desk: single calls, sums with a plot, runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 
 from memberintel.lib import clock
 from memberintel.tenancy.desk import Look, Made, flag, labels, link
-from memberintel.usage import spending
-from memberintel.usage.models import LedgerEntry
+from memberintel.usage import runs, spending
+from memberintel.usage.models import LedgerEntry, Run
 from memberintel.usage.plot import plot
 
 _MONTHS = 12
@@ -109,6 +109,42 @@ class LedgerDesk(Look):
             "months": [(month, month == first) for month in _months()],
         }
         return TemplateResponse(request, "admin/ledger_sums.html", context)
+
+
+@admin.register(Run)
+class RunDesk(Look):
+    """Runs of the clock's daily work."""
+
+    list_display = ("started_at", "kind", "state_label", "took", "counted", "error")
+    fields = (
+        "id",
+        "kind",
+        "state_label",
+        "started_at",
+        "finished_at",
+        "took",
+        "counted",
+        "error",
+        "lease_until",
+    )
+    list_filter = (Made,)
+    search_ids = ("id",)
+    owners = ()
+
+    @labels("state", {"finished": "success", "broke": "danger", "at work": "info", "killed": "warning"})
+    def state_label(self, row: Run) -> str:
+        """How it ended, if it has; a run whose lease has lapsed was killed."""
+        return runs.state(row)
+
+    @admin.display(description="took")
+    def took(self, row: Run) -> str:
+        """Its length in seconds."""
+        return f"{(row.finished_at - row.started_at).total_seconds():.1f} s" if row.finished_at else "-"
+
+    @admin.display(description="counts")
+    def counted(self, row: Run) -> str:
+        """What it counted, in words."""
+        return ", ".join(f"{name} {number}" for name, number in sorted(row.counts.items())) or "-"
 
 
 def _row(each: spending.Sums) -> dict[str, Any]:

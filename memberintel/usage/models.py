@@ -1,4 +1,6 @@
-"""What models used and cost (the ledger), and what a tenant may have made in a month (budgets and charges)."""
+"""What models used and cost (the ledger), what a tenant may have made in a month (budgets and charges), and what the
+clock's work did (runs).
+"""
 
 from __future__ import annotations
 
@@ -170,3 +172,33 @@ class BudgetReset(TenantModel):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class Run(models.Model):
+    """One run of a maintenance command: when, what it counted, whether it broke. Holds no tenant content.
+
+    Held by a lease while it works, see `memberintel.usage.runs`; of those `alone` one of a kind at a time.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40)
+    started_at = models.DateTimeField(default=clock.now, editable=False)
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    error = models.CharField(max_length=200, blank=True, default="")
+    alone = models.BooleanField(default=False)
+    lease_until = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "runs"
+        indexes = [models.Index(fields=["kind", "-started_at"], name="runs_recent")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind"],
+                name="runs_one_at_a_time",
+                condition=models.Q(alone=True, finished_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

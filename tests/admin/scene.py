@@ -13,10 +13,11 @@ from memberintel.accounts.domain import Person as Told
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from memberintel.usage.actions import CallRecord, record_call
+from memberintel.usage.models import Run
 from sessions.models import Session
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
-from wrapups.models import ClosingJob, JobState, Run, SessionLog
+from wrapups.models import ClosingJob, JobState, SessionLog
 
 PLANTED = "Zanzibarquagga"
 SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all members of the site by Friday."
@@ -54,7 +55,7 @@ def plant(person: Person) -> Scene:
         "chat.Session": session,
         "wrapups.SessionLog": wrap_up.id,
         "wrapups.ClosingJob": job.id,
-        "wrapups.Run": run.id,
+        "usage.Run": run.id,
         "usage.LedgerEntry": call.id,
         "brain.Document": document.id,
         "tenancy.User": person.user.id,

@@ -9,13 +9,14 @@ import pytest
 from memberintel import dashboard
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
+from memberintel.usage.models import Run
 from sessions import oversight as sessions
 from sessions.models import Session
 from tests.admin.scene import plant
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person
 from wrapups import oversight as wrapups
-from wrapups.models import ClosingJob, JobState, Run
+from wrapups.models import ClosingJob, JobState
 from wrapups.oversight import Owed
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
