@@ -28,6 +28,7 @@ _KEYS = regex.compile(
       | shp(?:at|ss|ca)_[A-Fa-f0-9]{20,}
       | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
       | [a-f0-9]{32}-us\d{1,2}
+      | \d{8,10}:AA[A-Za-z0-9_-]{30,}
       | (?:SK|AC)[a-f0-9]{32}
       | eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+
     ) (?![\w-])
@@ -38,13 +39,13 @@ _BEARER = regex.compile(r"(?i)\b(bearer\s+)(?=[\w.~+/-]*\d)[A-Za-z0-9_.~+/-]{20,
 _URL_LOGIN = regex.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s:/@\[\]]+:)([^\s@/\[\]]+)(?=@)")
 
 _LABEL = (
-    r"pass[- ]?words?|pass[- ]?phrases?|pass[- ]?codes?|pass[- ]?wort|kenn[- ]?wort|contraseña|"
+    r"pass[- ]?words?|pass(?=\s*[:=])|pass[- ]?phrases?|pass[- ]?codes?|pass[- ]?wort|kenn[- ]?wort|contraseña|"
     r"mot\s+de\s+passe|senha|pwd|pw|pin|api[- _]?(?:key|token)|secret[- _]?key|client[- _]?secret|"
     r"access[- _]?token|auth[- _]?token"
 )
 _LABELLED = regex.compile(
     rf"""(?ix) \b (?P<label>{_LABEL}) \b
-    (?P<link> (?:\s+(?:for|to|of|on|für|zu)\s+[\w.'’ -]{{1,40}}?)? \s*
+    (?P<link> (?:\s+(?:for|to|of|on|für|zu|del?|du|da|do)\s+[\w.'’ -]{{1,40}}?)? \s*
         (?: (?P<sign>[:=]) | \b(?:is\s+now|is|was|ist|es|est|lautet|will\s+be)\b ) \s* )
     (?P<quote>["'“‘«`]?) (?P<value>[^\s"'“”‘’«»`\[\]]{{3,}}) """
 )
