@@ -242,19 +242,32 @@ LLM_KEYS: dict[str, tuple[str, ...]] = {
     "offline": (),
     "scripted": (),
 }
+# Seconds each phase of a turn may take. `first_token` and `stream` are of one call of the model: to its first piece,
+# and with all repeats and fallbacks to its last; an answer that uses tools takes several.
+TURN_DEADLINES = {
+    "persist": 10,
+    "recall": 3,
+    "first_token": 60,
+    "stream": 300,
+    "tool": 20,
+    "distill": 8,
+    "compact": 60,
+    "title": 15,
+}
 LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to its last piece
-    "chat": 300,
+    "chat": TURN_DEADLINES["stream"],
     "wrap_up": 60,
     "journal": 60,
     "mood": 30,
-    "distill": 15,
-    "compact": 60,
-    "title": 15,
+    "distill": TURN_DEADLINES["distill"],
+    "compact": TURN_DEADLINES["compact"],
+    "title": TURN_DEADLINES["title"],
     "judge": 60,
     "embed": 10,
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
-LLM_SILENCE = {"chat": 60, "compact": 45, "distill": 10, "title": 10}
+LLM_SILENCE = {"chat": 60, "compact": 45, "title": 10}
+LLM_FIRST_PIECE = {"chat": TURN_DEADLINES["first_token"]}  # where the first piece may take longer or less
 LLM_PATIENCE: dict[str, Any] = {
     "tries": 3,
     "first_wait": 0.5,
@@ -295,7 +308,7 @@ PROMPT_SECTIONS = [
 RECALL_SECTIONS: list[str] = []
 
 # What the advisor may use in a turn, in the order in which a model is offered it.
-ADVISOR_TOOLS: list[str] = []
+ADVISOR_TOOLS: list[str] = ["sessions.tools.search_sessions"]
 
 # Who keeps something about a customer: see memberintel.privacy.participants.
 PRIVACY_PARTICIPANTS: list[str] = []
@@ -307,8 +320,11 @@ DAILY_STEPS = {
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
-# Seconds a phase of a turn may take; how long a model may be silent or answer is LLM_SILENCE and LLM_DEADLINES.
-TURN_DEADLINES = {"persist": 10, "compact": 60, "title": 15}
+TOOL_ROUNDS = 8  # how often a model may ask for tools before it must answer
+TOOLS_AT_ONCE = 4  # of the calls of one round, how many run side by side
+TOOL_CALLS_A_ROUND = 16
+TOOL_RESULT_CHARACTERS = 20_000  # of a longer result the model reads the beginning
+TOOL_ERROR_CHARACTERS = 2_000
 # Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
 COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
 REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer

@@ -303,7 +303,7 @@ def refresh_prompt() -> bool:
     left = [section for section, part in zip(sections, parts, strict=True) if part.text is not None]
     if len(left) == len(sections):
         return False
-    draft = kinds.prompt_refreshed(sections=left, tools_digest=stated[-1].payload["tools_digest"])
+    draft = kinds.prompt_refreshed(sections=left, tools=kinds.tools_offered(stated[-1]))
     try:
         with transaction.atomic():
             log.append(row.id, draft)

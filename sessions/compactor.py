@@ -26,11 +26,11 @@ from memberintel.lib.extract import Line
 from memberintel.lib.text import clean
 from memberintel.llm import seam, windows
 from memberintel.llm.errors import ModelError
-from memberintel.llm.types import Message, Prompt, StopReason, Tool
+from memberintel.llm.types import Message, Prompt, StopReason
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import log, queries
+from sessions import log, queries, toolbox
 from sessions.domain import compaction, marks, projection
 from sessions.domain import events as kinds
 from sessions.domain.compaction import Cut, Fits, Limits, Source
@@ -113,10 +113,9 @@ class Compactor:
     session: UUID
     turn: Turn | None = None
     notice: Callable[[str], None] = _unheard
-    tools: tuple[Tool, ...] = ()
     passes: int = 0
     weight: Weights = field(default_factory=Weights)
-    _parts: list[kinds.SectionDigest] | None = None
+    _fresh: kinds.Draft | None = None
 
     async def fit(self, events: list[Event], pending: int = 0) -> list[Event]:
         """The live part of the log, compacted until its request fits; the same list when it does already.
@@ -125,7 +124,7 @@ class Compactor:
         RequestTooLarge, LeaseLost, SessionClosed, CannotOpen, and ModelError when no model is set up.
         """
         limits = await _limits()
-        self.weight = weigh(events, self.tools, pending)
+        self.weight = weigh(events, pending)
         if self.weight.total <= limits.line:
             return events
         until = asyncio.get_running_loop().time() + settings.TURN_DEADLINES["compact"]
@@ -155,7 +154,7 @@ class Compactor:
 
     async def _load(self, pending: int = 0) -> list[Event]:
         events = await unit(self.scope, log.load_live, self.session)
-        self.weight = weigh(events, self.tools, pending)
+        self.weight = weigh(events, pending)
         return events
 
     async def _pass(
@@ -219,11 +218,11 @@ class Compactor:
     async def _apply(self, made: Made, cut: Cut, events: list[Event]) -> bool:
         """Append the summary and the prompt anew, in one piece. True also when another one was a moment
         faster: then that one bounds the history."""
-        stated = projection.prompt_event(events)
-        parts = await self._fresh_prompt(events) if stated else []
+        refreshed = await self._fresh_prompt(events) if projection.prompt_event(events) else None
         before = self.weight.total
         system = sum(weight for _, weight in self.weight.sections)
-        fresh = sum(part.get("tokens", 0) for part in parts) if stated else system
+        parts: list[kinds.SectionDigest] = refreshed.payload["sections"] if refreshed else []
+        fresh = sum(part.get("tokens", 0) for part in parts) if refreshed else system
         drafts = [
             kinds.compaction_applied(
                 replaces_through_seq=cut.through,
@@ -234,9 +233,8 @@ class Compactor:
                 tokens=made.weight,
             )
         ]
-        if stated:
-            digest = str(stated.payload["tools_digest"])
-            drafts.append(kinds.prompt_refreshed(sections=parts, tools_digest=digest))
+        if refreshed:
+            drafts.append(refreshed)
         try:
             await unit(self.scope, self._append, drafts, cut.planned_from)
         except Overtaken:
@@ -247,15 +245,19 @@ class Compactor:
         how = Lease.HOLD if self.turn else Lease.NONE
         log.append_compaction(self.session, drafts, expecting=planned_from, turn=self.turn, lease=how)
 
-    async def _fresh_prompt(self, events: list[Event]) -> list[kinds.SectionDigest]:
-        """The system prompt built anew, once a turn, as it was when it was frozen."""
-        if self._parts is None:
-            stored = await frozen_prompt.build(await self._section_request(events))
-            self._parts = part_weights((part.name, part.digest, part.text) for part in stored)
-        return self._parts
+    async def _fresh_prompt(self, events: list[Event]) -> kinds.Draft:
+        """The system prompt built anew, once a turn, as it was when it was frozen; with the tools there are now."""
+        if self._fresh is None:
+            row = await unit(self.scope, queries.get_session, self.session)
+            built = await frozen_prompt.whole(self._section_request(events, row.continues if row else None))
+            self._fresh = kinds.prompt_refreshed(
+                sections=part_weights((part.name, part.digest, part.text) for part in built.parts),
+                tools=toolbox.definitions(off_record=row is not None and row.off_record),
+                late=built.late,
+            )
+        return self._fresh
 
-    async def _section_request(self, events: list[Event]) -> SectionRequest:
-        row = await unit(self.scope, queries.get_session, self.session)
+    def _section_request(self, events: list[Event], continues: UUID | None) -> SectionRequest:
         asked = [event for event in events if event.kind == kinds.USER_MESSAGE]
 
         async def notice(text: str) -> None:
@@ -265,7 +267,7 @@ class Compactor:
             tenant_id=self.scope.tenant_id,
             customer_id=self.scope.customer_id or UUID(int=0),
             session_id=self.session,
-            continues=row.continues if row else None,
+            continues=continues,
             text=kinds.text_of(asked[-1]) if asked else "",
             notice=notice,
         )
@@ -336,7 +338,7 @@ async def tidy_later(work: Compactor, added: int) -> None:
             return
     except ModelError:
         return
-    work.turn, work.notice, work._parts = None, _unheard, None
+    work.turn, work.notice, work._fresh = None, _unheard, None
     task = _tidying[work.session] = asyncio.create_task(_tidy(work))
     task.add_done_callback(lambda _: _tidying.pop(work.session, None))
 

@@ -52,7 +52,7 @@ class Feed:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(PUBLISH_SECONDS, self._flush)
 
-    def publish(self, name: str, **data: Any) -> None:
+    def publish(self, name: str, /, **data: Any) -> None:
         """Add an event at once, after all that was written before it."""
         self._flush()
         self._add(name, data)

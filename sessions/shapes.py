@@ -249,9 +249,10 @@ class SectionOut(serializers.Serializer[Any]):
 
 
 class PromptItemOut(_ItemOut):
-    """What the advisor was told at the start, or anew."""
+    """What the advisor was told at the start, or anew; `late` when something it should have recalled did not come."""
 
     refreshed = serializers.BooleanField()
+    late = serializers.BooleanField()
     sections = SectionOut(many=True)
 
     class Meta:
@@ -259,7 +260,7 @@ class PromptItemOut(_ItemOut):
 
 
 class RecallItemOut(_ItemOut):
-    """What was recalled for a message; `late` when it did not come in time."""
+    """What was recalled for a message; `late` when something did not come in time."""
 
     turn = serializers.UUIDField(allow_null=True)
     late = serializers.BooleanField()

@@ -20,21 +20,20 @@ from uuid import UUID
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from brain import prompt as frozen_prompt
-from brain.domain.prompt import SectionRequest
-from memberintel.lib import tokens
+from brain.domain.tools import ToolContext
+from memberintel.lib.text import shorten
 from memberintel.llm import seam
 from memberintel.llm.call import rows_written
-from memberintel.llm.errors import ModelError
-from memberintel.llm.types import Finished, Prompt, ReasoningDelta, TextDelta
+from memberintel.llm.errors import InvalidOutput, ModelError
+from memberintel.llm.types import Message, Prompt
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import compactor, lease, live, log, relay, titler
+from sessions import briefing, compactor, distiller, lease, live, log, queries, relay, titler, toolbox
 from sessions.domain import events as kinds
-from sessions.domain import projection
+from sessions.domain import projection, rounds
 from sessions.domain.events import Draft, Event
-from sessions.domain.weights import part_weights
+from sessions.domain.rounds import Answer
 from sessions.log import Lease, LeaseLost, Turn
 
 logger = logging.getLogger(__name__)
@@ -42,7 +41,8 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS: Final = 30.0
 AWAY: Final = (OperationalError, InterfaceError, CannotOpen)
 """What is wrong with the installation for the moment, and not with the turn."""
-NO_TOOLS_DIGEST: Final = Prompt((), ()).digest()
+AGAIN_SECONDS: Final = 0.3
+SHOWN_CHARACTERS: Final = 2_000
 
 MESSAGES: Final = {
     "locked": "Your saved conversation cannot be opened right now, so the advisor did not answer. Your message"
@@ -54,24 +54,6 @@ MESSAGES: Final = {
     "shutdown": "The server was restarted while answering. Your message and what was answered so far are kept;"
     " please try again.",
 }
-
-
-@dataclass(slots=True)
-class Answer:
-    """What has been generated so far, and how much of it is saved."""
-
-    text: str = ""
-    reasoning: str = ""
-    saved_text: int = 0
-    saved_reasoning: int = 0
-    finished: Finished | None = None
-
-    def unsaved(self) -> Draft | None:
-        """What came since the last flush, or None."""
-        text, reasoning = self.text[self.saved_text :], self.reasoning[self.saved_reasoning :]
-        if not text and not reasoning:
-            return None
-        return kinds.pending_state(text=text, reasoning=reasoning, tokens=tokens.count(text))
 
 
 @dataclass(slots=True)
@@ -88,8 +70,14 @@ class Job:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
     first: bool = False
+    asked: str = ""
+    context: ToolContext | None = None
     compactor: compactor.Compactor | None = None
     task: asyncio.Task[None] | None = None
+
+    def notice(self, text: str) -> None:
+        """Tell whoever waits, in one sentence."""
+        self.feed.publish("notice", text=text)
 
 
 _jobs: dict[UUID, Job] = {}
@@ -188,60 +176,113 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
 
 
 async def _generate(job: Job) -> None:
-    prompt = projection.provider_prompt(await _fitting(job, await _prepare(job)))
+    """Round after round, each request on top of the one before, until the model has answered."""
+    events = await _briefed(job)
+    job.compactor = compactor.Compactor(job.scope, job.session, job.turn, job.notice)
+    since: tuple[Message, ...] = ()
+    pending = 0
+    for left in range(settings.TOOL_ROUNDS, -1, -1):
+        events = await job.compactor.fit(events, pending)
+        prompt = projection.provider_prompt(events).followed_by(*since)
+        await _listen(job, prompt, answer_only=not left)
+        if not job.answer.round.calls:
+            return
+        if not left:
+            _refuse(job)
+            return
+        added = (job.answer.round.said(), await _use(job, events, prompt, last=left == 1))
+        since += added
+        pending += rounds.weight(*added)
+
+
+async def _briefed(job: Job) -> list[Event]:
+    async def notice(text: str) -> None:
+        job.notice(text)
+
+    found = await briefing.brief(job.scope, job.session, job.turn, notice)
+    job.first = found.first
+    job.asked = briefing.message_of(found.events, job.turn.id)
+    return found.events
+
+
+async def _listen(job: Job, prompt: Prompt, *, answer_only: bool) -> None:
     answer, feed = job.answer, job.feed
-    stream = seam.stream("chat", prompt, scope=job.scope, session=job.session, turn=job.turn.id)
+    answer.begin()
+    stream = seam.stream(
+        "chat", prompt, scope=job.scope, session=job.session, turn=job.turn.id, answer_only=answer_only
+    )
     async with aclosing(stream) as deltas:
         async for delta in deltas:
-            if isinstance(delta, TextDelta):
-                answer.text += delta.text
-                feed.write("text", delta.text)
-            elif isinstance(delta, ReasoningDelta):
-                answer.reasoning += delta.text
-                feed.write("reasoning", delta.text)
-            elif isinstance(delta, Finished):
-                answer.finished = delta
+            if (seen := answer.take(delta)) is not None:
+                feed.write(*seen)
 
 
-async def _prepare(job: Job) -> list[Event]:
-    """The log, after the prompt was frozen in it: at the session's first turn, once."""
-    events = await unit(job.scope, log.load_live, job.session)
-    if any(event.kind in kinds.PROMPT_KINDS for event in events):
-        return events
-    job.first = True
-    stored = await frozen_prompt.build(_request(job, events))
-    sections = part_weights((part.name, part.digest, part.text) for part in stored)
-    draft = kinds.context_frozen(sections=sections, tools_digest=NO_TOOLS_DIGEST)
-    await _append(job, draft, Lease.HOLD)
-    return await unit(job.scope, log.load_live, job.session)
+async def _use(job: Job, events: list[Event], prompt: Prompt, *, last: bool) -> Message:
+    """Run the tools of the round. The calls are durable first: of what a crash leaves, it is known that it was
+    begun; and a process that lost its lease begins nothing."""
+    answer = job.answer
+    places = answer.call()
+    for place in places:
+        _show_call(job, place)
+    await _save_surely(job)
 
+    def ended(which: int, outcome: toolbox.Outcome) -> None:
+        answer.called(places[which], outcome.text, error=outcome.error)
+        _show_result(job, places[which])
 
-async def _fitting(job: Job, events: list[Event]) -> list[Event]:
-    """The log, after its older part was summarised in it if the request would be too large."""
-
-    def notice(text: str) -> None:
-        job.feed.publish("notice", text=text)
-
-    job.compactor = compactor.Compactor(job.scope, job.session, job.turn, notice)
-    return await job.compactor.fit(events)
-
-
-def _request(job: Job, events: list[Event]) -> SectionRequest:
-    opened = next((event for event in events if event.kind == kinds.SESSION_OPENED), None)
-    continues = opened.payload.get("continues") if opened else None
-    said = next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
-
-    async def notice(text: str) -> None:
-        job.feed.publish("notice", text=text)
-
-    return SectionRequest(
-        tenant_id=job.scope.tenant_id,
-        customer_id=job.scope.customer_id or UUID(int=0),
-        session_id=job.session,
-        continues=UUID(continues) if continues else None,
-        text=said,
-        notice=notice,
+    await toolbox.use(
+        answer.round.calls,
+        context=await _context(job, events),
+        offered=frozenset(tool.name for tool in prompt.tools),
+        ended=ended,
     )
+    return answer.results(places, last=last)
+
+
+async def _context(job: Job, events: list[Event]) -> ToolContext:
+    """The turn as its tools are told of it."""
+    if job.context is None:
+        row = await unit(job.scope, queries.get_session, job.session)
+        asked = [
+            event.seq for event in events if event.kind == kinds.USER_MESSAGE and event.turn == job.turn.id
+        ]
+        job.context = ToolContext(
+            tenant_id=job.scope.tenant_id,
+            customer_id=job.scope.customer_id or UUID(int=0),
+            session_id=job.session,
+            turn_id=job.turn.id,
+            message_seq=asked[0] if asked else 1,
+            off_record=row is None or row.off_record,
+        )
+    return job.context
+
+
+def _refuse(job: Job) -> None:
+    """The model goes on calling tools although it was told to answer: what it has said must do."""
+    for place in job.answer.call():
+        outcome = toolbox.refused()
+        job.answer.called(place, outcome.text, error=True)
+        _show_call(job, place)
+        _show_result(job, place)
+    if not job.answer.text.strip():
+        raise InvalidOutput(reason="only tools")
+
+
+def _show_call(job: Job, place: int) -> None:
+    call = job.answer.tools[place]
+    job.feed.publish("tool", id=call["id"], name=call["name"], arguments=_glimpse(call["arguments"]))
+
+
+def _show_result(job: Job, place: int) -> None:
+    call = job.answer.tools[place]
+    job.feed.publish(
+        "tool", id=call["id"], name=call["name"], result=_glimpse(call["result"] or ""), error=call["error"]
+    )
+
+
+def _glimpse(text: str) -> str:
+    """Enough for the page while the answer is written; the transcript has all of it."""
+    return shorten(text[: 2 * SHOWN_CHARACTERS], SHOWN_CHARACTERS)
 
 
 # --- how it ends -----------------------------------------------------------------------------------------
@@ -264,7 +305,7 @@ async def _ended(job: Job, error: BaseException | None) -> None:
 
 
 async def _complete(job: Job) -> None:
-    draft = _assistant_turn(job, "complete")
+    draft = job.answer.ended("complete", await _findings(job))
     if await _persist(job, draft):
         job.feed.publish("done", outcome="complete")
         await _tidy(job, draft)
@@ -272,11 +313,37 @@ async def _complete(job: Job) -> None:
             await titler.entitle(job.scope, job.session, job.turn.id)
 
 
+async def _findings(job: Job) -> tuple[str, ...]:
+    """What the tools found, unless somebody wants the turn to be over: the answer itself is complete."""
+    if not job.answer.tools:
+        return ()
+    asking = asyncio.create_task(
+        distiller.findings(
+            job.scope,
+            job.session,
+            job.turn.id,
+            asked=job.asked,
+            tools=job.answer.tools,
+            answer=job.answer.text,
+        )
+    )
+    signals = [asyncio.create_task(event.wait()) for event in (job.stop, job.lost)]
+    try:
+        await asyncio.wait([asking, *signals], return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        logger.info("the process leaves: a turn is kept without findings")
+    finally:
+        for waiting in (asking, *signals):
+            waiting.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    return () if asking.cancelled() or asking.exception() else asking.result()
+
+
 async def _stopped(job: Job) -> None:
     if job.lost.is_set():
         _say_interrupted(job)
         return
-    draft = _assistant_turn(job, "stopped")
+    draft = job.answer.ended("stopped")
     if await _persist(job, draft):
         job.feed.publish("done", outcome="stopped")
         await _tidy(job, draft)
@@ -300,18 +367,6 @@ def _say_interrupted(job: Job) -> None:
     job.feed.publish("error", **live.INTERRUPTED, kept=True)
 
 
-def _assistant_turn(job: Job, outcome: kinds.Outcome) -> Draft:
-    answer = job.answer
-    return kinds.assistant_turn(
-        text=answer.text,
-        outcome=outcome,
-        reasoning=answer.reasoning,
-        tokens=tokens.count(answer.text),
-        model=answer.finished.model if answer.finished else "",
-        provider=answer.finished.provider if answer.finished else "",
-    )
-
-
 async def _persist(job: Job, draft: Draft) -> bool:
     """Append the turn's last event, trying again while the database is away and the lease may still hold."""
     job.over.set()
@@ -330,7 +385,7 @@ async def _persist(job: Job, draft: Draft) -> bool:
                     "error", code="unsaved", message=MESSAGES["unsaved"], retryable=True, kept=False
                 )
                 return False
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 # --- saving while it runs --------------------------------------------------------------------------------
@@ -360,11 +415,25 @@ async def _over_within(job: Job, seconds: float) -> bool:
 async def _save(job: Job) -> bool:
     """Save what came since the last time, or just renew the lease; whether a stop was asked for."""
     async with job.saving:
-        text, reasoning = len(job.answer.text), len(job.answer.reasoning)
-        draft = job.answer.unsaved()
+        mark = job.answer.mark()
+        draft = job.answer.unsaved(mark)
         asked = await unit(job.scope, _save_now, job, draft)
-        job.answer.saved_text, job.answer.saved_reasoning = text, reasoning
+        job.answer.saved(mark)
         return asked
+
+
+async def _save_surely(job: Job) -> None:
+    """As `_save`, trying again while the database is away; then what it raises."""
+    until = time.monotonic() + settings.TURN_DEADLINES["persist"]
+    while True:
+        try:
+            if await _save(job):
+                job.stop.set()
+            return
+        except AWAY:
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 def _save_now(job: Job, draft: Draft | None) -> bool:

@@ -45,7 +45,7 @@ def _compacted(who: Scope, events: int) -> UUID:
         tokens=900,
     )
     sections = part_weights([("base", digest, BASE)])
-    refreshed = kinds.prompt_refreshed(sections=sections, tools_digest="bench")
+    refreshed = kinds.prompt_refreshed(sections=sections)
     log.append_compaction(session, [compaction, refreshed], expecting=None)
     return session
 

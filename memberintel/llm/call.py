@@ -42,8 +42,10 @@ class Purse:
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds to the first piece and between pieces (`silence`), and the loop time at which all must be over."""
+    """Seconds to the first piece (`first`) and from one to the next (`silence`); the loop time at which all must be
+    over."""
 
+    first: float
     silence: float
     ends_at: float
 
@@ -86,6 +88,8 @@ class Call:
                         continue
                     if isinstance(delta, TextDelta | ReasoningDelta):
                         delta = replace(delta, text=encodable(delta.text))
+                    elif isinstance(delta, ToolCallDelta):
+                        delta = ToolCallDelta(replace(delta.call, arguments=encodable(delta.call.arguments)))
                     self._note(delta)
                     yield delta
                     if self.finished is not None:
@@ -135,12 +139,13 @@ class Call:
     async def _next(self, raw: AsyncGenerator[RawDelta]) -> RawDelta | None:
         """The next piece, or None when the stream just ends. TimedOut after silence or at the deadline."""
         left = self.deadlines.left()
+        patience = self.deadlines.silence if self.began else self.deadlines.first
         try:
             # Around one step only: a timeout must never strike the code that consumes the pieces.
-            async with asyncio.timeout(max(0.0, min(self.deadlines.silence, left))):
+            async with asyncio.timeout(max(0.0, min(patience, left))):
                 return await anext(raw, None)
         except TimeoutError:
-            if left <= self.deadlines.silence:
+            if left <= patience:
                 raise TimedOut(reason="no end") from None
             raise TimedOut(reason="stalled" if self.began else "no first piece") from None
 

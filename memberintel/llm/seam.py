@@ -36,15 +36,19 @@ class _Attempts:
     def __init__(self, purpose: str, purse: Purse) -> None:
         self.purpose, self.purse = purpose, purse
         self.chain = routes.chain(purpose)
+        silence = settings.LLM_SILENCE.get(purpose, settings.LLM_SILENCE_DEFAULT)
         self.deadlines = Deadlines(
-            silence=settings.LLM_SILENCE.get(purpose, settings.LLM_SILENCE_DEFAULT),
+            first=settings.LLM_FIRST_PIECE.get(purpose, silence),
+            silence=silence,
             ends_at=time.monotonic() + settings.LLM_DEADLINES[purpose],
         )
         self.place = 0
         self.tries = 0
         self.calls = 0
 
-    def call(self, prompt: Prompt, output: type[BaseModel] | None = None) -> Call:
+    def call(
+        self, prompt: Prompt, output: type[BaseModel] | None = None, *, answer_only: bool = False
+    ) -> Call:
         """A fresh call of the model whose turn it is."""
         self.tries += 1
         self.calls += 1
@@ -53,7 +57,12 @@ class _Attempts:
         return Call(
             backend=backend(route.provider),
             request=Request(
-                self.purpose, route.model, prompt, output, **settings.LLM_OPTIONS.get(self.purpose, {})
+                self.purpose,
+                route.model,
+                prompt,
+                output,
+                answer_only=answer_only,
+                **settings.LLM_OPTIONS.get(self.purpose, {}),
             ),
             purse=self.purse,
             attempt=self.calls,
@@ -87,15 +96,18 @@ async def stream(
     scope: Scope,
     session: UUID | None = None,
     turn: UUID | None = None,
+    answer_only: bool = False,
 ) -> AsyncGenerator[Delta]:
     """The answer, piece by piece; Finished comes once and last, when its ledger row is written.
+
+    `answer_only`: the model is not to call the prompt's tools.
 
     Repeats and falls back only before the first piece: afterwards the error is raised, what came stays valid.
     Close it (`contextlib.aclosing`) to cancel: that closes the provider's connection and settles the ledger.
     """
     attempts = _Attempts(purpose, Purse(scope, session, turn))
     while True:
-        call = attempts.call(prompt)
+        call = attempts.call(prompt, answer_only=answer_only)
         try:
             async with aclosing(call.pieces()) as pieces:
                 async for delta in pieces:

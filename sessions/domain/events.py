@@ -18,6 +18,8 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
+from memberintel.llm.types import Prompt, Tool
+
 SESSION_OPENED: Final = "session_opened"
 USER_MESSAGE: Final = "user_message"
 CONTEXT_FROZEN: Final = "context_frozen"
@@ -161,14 +163,15 @@ class UserMessage(Payload):
 
 
 class Sections(Payload):
-    """Clear part of `context_frozen` and `prompt_refreshed`."""
+    """Clear part of `context_frozen` and `prompt_refreshed`; `late` when recall was missing something."""
 
     sections: list[SectionDigest]
     tools_digest: str
+    late: NotRequired[bool]
 
 
 class Recall(Payload):
-    """Clear part of `recall`; `late` when the deadline passed and the turn ran without it."""
+    """Clear part of `recall`; `late` when something did not come by the deadline: the turn ran without it."""
 
     sections: list[SectionDigest]
     late: bool
@@ -223,6 +226,13 @@ class TextContent(TypedDict):
     text: str
 
 
+class ToolsContent(TypedDict):
+    """Sealed part of `context_frozen` and `prompt_refreshed`: the definitions of the tools a model is offered, as
+    (name, description, schema), texts exact. They belong to the frozen prefix, whatever the next release offers."""
+
+    offered: list[list[str]]
+
+
 class AnswerContent(TypedDict):
     """Sealed part of `pending_state`: what came since the last flush."""
 
@@ -273,18 +283,36 @@ def user_message(*, text: str, tokens: int) -> Draft:
     return _draft(USER_MESSAGE, {"tokens": tokens}, TextContent(text=text))
 
 
-def context_frozen(*, sections: Sequence[SectionDigest], tools_digest: str) -> Draft:
-    """The system prompt and tools of the session, by digest, when its first message had arrived."""
-    return _draft(CONTEXT_FROZEN, {"sections": list(sections), "tools_digest": tools_digest})
+def context_frozen(
+    *, sections: Sequence[SectionDigest], tools: Sequence[Tool] = (), late: bool = False
+) -> Draft:
+    """The system prompt and tools of the session when its first message had arrived: sections by digest.
+
+    `late` when something of what was recalled for the message did not come in time.
+    """
+    return _prompt(CONTEXT_FROZEN, sections, tools, late)
 
 
-def prompt_refreshed(*, sections: Sequence[SectionDigest], tools_digest: str) -> Draft:
-    """The system prompt anew: after a compaction, or because a source was removed."""
-    return _draft(PROMPT_REFRESHED, {"sections": list(sections), "tools_digest": tools_digest})
+def prompt_refreshed(
+    *, sections: Sequence[SectionDigest], tools: Sequence[Tool] = (), late: bool = False
+) -> Draft:
+    """The system prompt and tools anew: after a compaction, or because a source was removed."""
+    return _prompt(PROMPT_REFRESHED, sections, tools, late)
+
+
+def _prompt(kind: str, sections: Sequence[SectionDigest], tools: Sequence[Tool], late: bool) -> Draft:
+    payload: dict[str, Any] = {
+        "sections": list(sections),
+        "tools_digest": Prompt((), (), tuple(tools)).digest(),
+    }
+    if late:
+        payload["late"] = True
+    defined = [[tool.name, tool.description, tool.schema] for tool in tools]
+    return _draft(kind, payload, ToolsContent(offered=defined) if defined else None)
 
 
 def recall(*, sections: Sequence[SectionDigest] = (), late: bool = False) -> Draft:
-    """What was recalled for a later message; `late` and empty when it did not come in time."""
+    """What was recalled for a later message; `late` when something did not come in time, empty when nothing did."""
     return _draft(RECALL, {"sections": list(sections), "late": late})
 
 
@@ -409,6 +437,11 @@ def text_of(event: Event, key: str = "text") -> str:
 def tools_of(event: Event) -> list[ToolTraffic]:
     """The tool traffic of a pending state or an answer."""
     return cast("list[ToolTraffic]", event.content.get("tools") or [])
+
+
+def tools_offered(event: Event) -> tuple[Tool, ...]:
+    """The tools a frozen prompt offers, in its order."""
+    return tuple(Tool(*defined) for defined in event.content.get("offered") or ())
 
 
 def sections_of(event: Event) -> list[Section]:

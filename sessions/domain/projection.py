@@ -24,9 +24,15 @@ from sessions.domain.events import Event
 from sessions.domain.turns import Attempt, Turn, fold
 
 
-def provider_prompt(events: Sequence[Event], tools: Sequence[Tool] = ()) -> Prompt:
-    """The request for the turn these events end in; `tools` in the order they are always offered in."""
-    return Prompt(system_sections(events), tuple(llm_context(events)), tuple(tools))
+def provider_prompt(events: Sequence[Event]) -> Prompt:
+    """The first request for the turn these events end in. What its tools bring follows it, see `rounds`."""
+    return Prompt(system_sections(events), tuple(llm_context(events)), tools_offered(events))
+
+
+def tools_offered(events: Sequence[Event]) -> tuple[Tool, ...]:
+    """The tools a model is offered: those the prompt was frozen with, which the code may no longer have."""
+    frozen = prompt_event(events)
+    return () if frozen is None else kinds.tools_offered(frozen)
 
 
 def llm_context(events: Sequence[Event]) -> list[Message]:

@@ -89,6 +89,11 @@ class AnswerItem(Place):
     readable: bool
     seqs: tuple[int, ...]
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is being written at this moment."""
+        return self.state == "running"
+
 
 @dataclass(frozen=True, slots=True)
 class SectionItem:
@@ -101,10 +106,12 @@ class SectionItem:
 
 @dataclass(frozen=True, slots=True)
 class PromptItem(Place):
-    """What the advisor was told at the start of the session, or anew (`refreshed`)."""
+    """What the advisor was told at the start of the session, or anew (`refreshed`); `late` when something of what
+    it should have recalled did not come in time."""
 
     kind: ClassVar[str] = "prompt"
     refreshed: bool
+    late: bool
     sections: tuple[SectionItem, ...]
 
 
@@ -207,7 +214,10 @@ def _opened(event: Event) -> OpenedItem:
 
 def _prompt(event: Event) -> PromptItem:
     refreshed = event.kind == kinds.PROMPT_REFRESHED
-    return PromptItem(event.seq, event.id, event.at, refreshed=refreshed, sections=_sections(event))
+    late = bool(event.payload.get("late"))
+    return PromptItem(
+        event.seq, event.id, event.at, refreshed=refreshed, late=late, sections=_sections(event)
+    )
 
 
 def _recall(event: Event) -> RecallItem:

@@ -10,15 +10,25 @@ A tool that writes a document says so in its result, a JSON object with the key 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from memberintel.lib.sanitise import kept
+from memberintel.lib.text import shorten
 from sessions.domain import marks
 from sessions.domain.events import DocumentChanged, Memory, ToolFailed, ToolTraffic
 
 LINE: Final = 200
 """Most characters of one change, failure or finding."""
+
+FINDINGS: Final = 5
+READ_CHARACTERS: Final = 3_000
+"""Of one result, of the message and of the answer, for whoever distils them."""
+MATERIAL_CHARACTERS: Final = 30_000
+_BULLET: Final = re.compile(r"^(?:[-*•–]|\d{1,2}[.)])\s+")
+_NOTHING: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,10 @@ class Change:
     document: str
     version: int | None
     change: str
+
+    def content(self) -> DocumentChanged:
+        """The form in which it is kept, and in which a tool's result says it."""
+        return DocumentChanged(document=self.document, version=self.version, change=self.change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +65,9 @@ class TurnMemory:
 
     def content(self) -> Memory:
         """The form in which `assistant_turn` keeps it."""
-        changes = [
-            DocumentChanged(document=item.document, version=item.version, change=item.change)
-            for item in self.documents_changed
-        ]
+        changed = [item.content() for item in self.documents_changed]
         failures = [ToolFailed(tool=item.tool, error=item.error) for item in self.failures]
-        return Memory(documents_changed=changes, failures=failures, key_findings=list(self.key_findings))
+        return Memory(documents_changed=changed, failures=failures, key_findings=list(self.key_findings))
 
 
 EMPTY: Final = TurnMemory()
@@ -64,7 +75,7 @@ EMPTY: Final = TurnMemory()
 
 def compute(traffic: Iterable[ToolTraffic], findings: Sequence[str] = ()) -> TurnMemory:
     """The residue of these calls, in their order; `findings` are taken as they are."""
-    changes: list[Change] = []
+    changed: list[Change] = []
     failures: list[Failure] = []
     for call in traffic:
         if call.get("error"):
@@ -72,15 +83,16 @@ def compute(traffic: Iterable[ToolTraffic], findings: Sequence[str] = ()) -> Tur
         elif call.get("result") is None:
             failures.append(Failure(call["name"], marks.NO_RESULT))
         else:
-            changes += _changes(str(call["result"]))
-    return TurnMemory(tuple(changes), tuple(failures), tuple(findings))
+            changed += changes(str(call["result"]))
+    return TurnMemory(tuple(changed), tuple(failures), tuple(findings))
 
 
 def _error_line(result: str | None) -> str:
     return marks.one_line(result or "", LINE) or "failed without saying why"
 
 
-def _changes(result: str) -> list[Change]:
+def changes(result: str) -> list[Change]:
+    """The documents a tool changed, as its result says; [] when it changed none."""
     if '"changed"' not in result:  # most results change nothing: no need to parse them
         return []
     try:
@@ -92,6 +104,12 @@ def _changes(result: str) -> list[Change]:
     return [_change(entry) for entry in entries if isinstance(entry, dict) and entry.get("document")]
 
 
+def told(changed: Sequence[Change], text: str) -> str:
+    """A result that says which documents were changed, and this text."""
+    said = {"changed": [item.content() for item in changed], "text": text}
+    return json.dumps(said, ensure_ascii=False)
+
+
 def _change(entry: Mapping[str, Any]) -> Change:
     version = entry.get("version")
     return Change(
@@ -99,6 +117,31 @@ def _change(entry: Mapping[str, Any]) -> Change:
         version=version if isinstance(version, int) else None,
         change=marks.one_line(str(entry.get("change") or ""), LINE),
     )
+
+
+def material(asked: str, traffic: Sequence[ToolTraffic], answer: str) -> str:
+    """What a model distils findings from; "" when no call brought anything."""
+    brought = [call for call in traffic if call.get("result") and not call.get("error")]
+    if not brought:
+        return ""
+    parts = [f"<message>\n{_part(asked)}\n</message>"]
+    parts += [f"<result>\n{_part(call['name'] + ' ' + call['arguments'])}\n{_part(call['result'] or '')}\n</result>"
+              for call in brought]  # fmt: skip
+    parts.append(f"<answer>\n{_part(answer)}\n</answer>")
+    return shorten("\n".join(parts), MATERIAL_CHARACTERS)
+
+
+def _part(text: str) -> str:
+    return marks.escape(shorten(text[: READ_CHARACTERS * 2], READ_CHARACTERS))
+
+
+def findings(said: str) -> tuple[str, ...]:
+    """What a model found, as it may be kept: a few single lines, cleaned like everything a model writes. What
+    speaks to the machinery is left out."""
+    lines = (_BULLET.sub("", line.strip()) for line in said[:MATERIAL_CHARACTERS].splitlines())
+    clean = (kept(marks.one_line(line, LINE), limit=LINE) for line in lines if line)
+    told = (line for line in clean if line and line.strip(" .").lower() != _NOTHING)
+    return tuple(dict.fromkeys(told))[:FINDINGS]
 
 
 def of_content(content: Mapping[str, Any]) -> TurnMemory:

@@ -48,14 +48,14 @@ class Weights:
         return system + self.tools + self.summary + sum(self.turns) + self.pending
 
 
-def weigh(events: Sequence[Event], tools: Sequence[Tool] = (), pending: int = 0) -> Weights:
-    """The weights of `projection.provider_prompt(events, tools)`, and of `pending` tokens after it."""
+def weigh(events: Sequence[Event], pending: int = 0) -> Weights:
+    """The weights of `projection.provider_prompt(events)`, and of `pending` tokens after it."""
     summary = projection.newest_compaction(events)
     turns = projection.live_turns(events)
     last = turns[-1] if turns else None
     return Weights(
         sections=_sections(projection.prompt_event(events)),
-        tools=_tools(tuple(tools)),
+        tools=_tools(projection.tools_offered(events)),
         summary=0 if summary is None else _summary(summary),
         turns=(*(_turn(turn) for turn in turns[:-1]), *(_last(turn) for turn in turns[-1:])),
         message=0 if last is None else _question(last),

@@ -175,11 +175,14 @@
         if (!fold) {
           fold = make("details", "fold");
           fold.append(make("summary"));
+          if (data.arguments) fold.append(make("pre", "", data.arguments));
           tools.set(id, fold);
           folds.append(fold);
         }
         const finished = data.result !== undefined && data.result !== null;
-        fold.firstChild.textContent = `${data.error ? "Tried" : finished ? "Used" : "Using"} ${data.name ?? "a tool"}`;
+        const words = (data.name ?? "a tool").replaceAll("_", " ");
+        fold.firstChild.textContent = `${data.error ? "Tried" : finished ? "Used" : "Using"} “${words}”`;
+        if (finished) fold.append(make("pre", "", data.result));
       },
       notice(words) {
         notices.append(make("p", "note", words));

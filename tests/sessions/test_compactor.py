@@ -41,6 +41,7 @@ Script = Callable[..., str]
 @pytest.fixture(autouse=True)
 async def _quick(settings: LazySettings) -> AsyncIterator[None]:
     settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "tries": 1}
+    settings.ADVISOR_TOOLS = []  # the windows here are small, and what tools weigh is tested elsewhere
     yield
     await turn.drain()
 

@@ -11,7 +11,7 @@ NOTE = "Summary: We talked <b>.\nDecisions:\n- Pause it\nNote for next time: Ask
 
 
 def prompt(*sections: SectionItem) -> PromptItem:
-    return PromptItem(1, uuid4(), datetime.now(UTC), refreshed=False, sections=sections)
+    return PromptItem(1, uuid4(), datetime.now(UTC), refreshed=False, late=False, sections=sections)
 
 
 def section(name: str, *entries: tuple[str, str | None], verbatim: bool = False) -> SectionItem:

@@ -2,71 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
 
 from memberintel.llm.backends import scripted
 from memberintel.tenancy.unit import unit
-from sessions import actions, lease, live, log, turn
+from sessions import actions, lease, live, turn
 from sessions.actions import Said
 from sessions.domain import events as kinds
-from sessions.domain.events import Event
 from sessions.domain.projection import provider_prompt
 from sessions.models import Session
 from tests.conftest import Person
+from tests.sessions.talk import QUESTION, Script, events_of, heard, say, spoken, until_written
 
-QUESTION = "Our churn went up to nine percent in May; what should we look at first, and why is that?"
-
-
-@pytest.fixture
-def script(settings: LazySettings) -> Callable[..., str]:
-    """`script(*plays)` makes the advisor play them; titles come from the offline advisor."""
-
-    def play(*plays: dict[str, Any]) -> str:
-        name = f"s{uuid4().hex[:8]}"
-        scripted.script(name, list(plays))
-        settings.LLM_ROUTES = {**settings.LLM_ROUTES, "chat": (f"scripted:{name}",)}
-        settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "tries": 1}
-        return name
-
-    return play
+pytestmark = pytest.mark.usefixtures("quick")
 
 
-@pytest.fixture(autouse=True)
-async def _quick(settings: LazySettings) -> AsyncIterator[None]:
-    settings.TURN_FLUSH_SECONDS = 0.05
-    yield
-    await turn.drain()
-
-
-async def say(person: Person, text: str = QUESTION, **more: Any) -> Said:
-    said: Said = await unit(person.scope, lambda: actions.say(text=text, client_key=f"key-{uuid4()}", **more))
-    turn.start(person.scope, said.session, said.turn)
-    return said
-
-
-async def heard(said: Said) -> list[tuple[str, dict[str, Any]]]:
-    """Everything a follower hears of the turn, to its end."""
-    await asyncio.sleep(0)  # the turn starts on the loop's next round
-    feed = live.feed_of(said.turn.id, said.turn.attempt)
-    assert feed is not None
-    return [(event.name, event.data) async for event in feed.follow()]
-
-
-async def events_of(person: Person, said: Said) -> list[Event]:
-    return await unit(person.scope, log.load, said.session)
-
-
-def spoken(events: list[tuple[str, dict[str, Any]]], name: str = "text") -> str:
-    return "".join(data["text"] for kind, data in events if kind == name)
-
-
-async def test_a_turn_ends_in_a_durable_answer(alice: Person, script: Callable[..., str]) -> None:
+async def test_a_turn_ends_in_a_durable_answer(alice: Person, script: Script) -> None:
     script({"steps": [{"reasoning": "hm"}, {"text": "Look at "}, {"text": "onboarding."}]})
     said = await say(alice)
     events = await heard(said)
@@ -81,7 +35,7 @@ async def test_a_turn_ends_in_a_durable_answer(alice: Person, script: Callable[.
     assert written[-1].payload["provider"] == "scripted"
 
 
-async def test_the_prompt_is_frozen_once_a_session(alice: Person, script: Callable[..., str]) -> None:
+async def test_the_prompt_is_frozen_once_a_session(alice: Person, script: Script) -> None:
     name = script({"steps": [{"text": "one"}]}, {"steps": [{"text": "two"}]})
     first = await say(alice)
     await heard(first)
@@ -93,7 +47,7 @@ async def test_the_prompt_is_frozen_once_a_session(alice: Person, script: Callab
     assert after.startswith(before)
 
 
-async def test_what_is_sent_is_what_the_log_says(alice: Person, script: Callable[..., str]) -> None:
+async def test_what_is_sent_is_what_the_log_says(alice: Person, script: Script) -> None:
     name = script({"steps": [{"text": "one"}]})
     said = await say(alice)
     await heard(said)
@@ -102,7 +56,7 @@ async def test_what_is_sent_is_what_the_log_says(alice: Person, script: Callable
     assert scripted.wires(name) == [provider_prompt(asked).wire()]
 
 
-async def test_a_long_answer_is_saved_while_it_streams(alice: Person, script: Callable[..., str]) -> None:
+async def test_a_long_answer_is_saved_while_it_streams(alice: Person, script: Script) -> None:
     words = " ".join(f"word{number}" for number in range(40))
     script({"steps": [{"words": words, "delay": 0.01}]})
     said = await say(alice)
@@ -115,10 +69,10 @@ async def test_a_long_answer_is_saved_while_it_streams(alice: Person, script: Ca
     assert answer.startswith("".join(pending))
 
 
-async def test_stop_keeps_what_was_generated_and_marks_it(alice: Person, script: Callable[..., str]) -> None:
+async def test_stop_keeps_what_was_generated_and_marks_it(alice: Person, script: Script) -> None:
     script({"steps": [{"text": "So far so good."}, {"stall": True}]})
     said = await say(alice)
-    await _until_written(alice, said, "pending_state")
+    await until_written(alice, said, "pending_state")
     await unit(alice.scope, lease.ask_to_stop, said.session, said.turn.id)  # as another process would
     events = await heard(said)
     assert events[-1] == ("done", {"outcome": "stopped"})
@@ -140,7 +94,7 @@ async def test_stop_keeps_what_was_generated_and_marks_it(alice: Person, script:
     ],
 )
 async def test_a_failing_provider_ends_in_an_error_a_person_can_act_on(
-    alice: Person, script: Callable[..., str], steps: list[dict[str, Any]], code: str, retryable: bool
+    alice: Person, script: Script, steps: list[dict[str, Any]], code: str, retryable: bool
 ) -> None:
     script({"steps": steps})
     said = await say(alice)
@@ -155,7 +109,7 @@ async def test_a_failing_provider_ends_in_an_error_a_person_can_act_on(
     assert written[-1].kind == "turn_failed"
 
 
-async def test_retry_sends_the_same_bytes_and_answers(alice: Person, script: Callable[..., str]) -> None:
+async def test_retry_sends_the_same_bytes_and_answers(alice: Person, script: Script) -> None:
     name = script({"steps": [{"text": "Half"}, {"error": "overloaded"}]}, {"steps": [{"text": "Whole."}]})
     said = await say(alice)
     await heard(said)
@@ -170,9 +124,7 @@ async def test_retry_sends_the_same_bytes_and_answers(alice: Person, script: Cal
     assert first == second
 
 
-async def test_the_next_answer_sees_the_one_that_was_cut_off(
-    alice: Person, script: Callable[..., str]
-) -> None:
+async def test_the_next_answer_sees_the_one_that_was_cut_off(alice: Person, script: Script) -> None:
     name = script(
         {"steps": [{"text": "The first step is"}, {"error": "unavailable"}]}, {"steps": [{"text": "ok"}]}
     )
@@ -184,12 +136,10 @@ async def test_the_next_answer_sees_the_one_that_was_cut_off(
     assert "The first step is" in after.decode()
 
 
-async def test_a_turn_whose_lease_was_taken_writes_nothing_more(
-    alice: Person, script: Callable[..., str]
-) -> None:
+async def test_a_turn_whose_lease_was_taken_writes_nothing_more(alice: Person, script: Script) -> None:
     script({"steps": [{"text": "Mine."}, {"stall": True}]})
     said = await say(alice)
-    await _until_written(alice, said, "pending_state")
+    await until_written(alice, said, "pending_state")
     await unit(alice.scope, lease.revoke, said.session, said.turn.id)
     events = await heard(said)
     assert events[-1][1]["code"] == "interrupted"
@@ -198,19 +148,19 @@ async def test_a_turn_whose_lease_was_taken_writes_nothing_more(
 
 
 async def test_a_process_that_leaves_saves_what_it_has(
-    alice: Person, script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    alice: Person, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn, "DRAIN_SECONDS", 0.1)
     script({"steps": [{"text": "Unfinished"}, {"stall": True}]})
     said = await say(alice)
-    await _until_written(alice, said, "pending_state")
+    await until_written(alice, said, "pending_state")
     await turn.drain()
     written = await events_of(alice, said)
     assert (written[-1].kind, written[-1].payload["code"]) == ("turn_failed", "shutdown")
 
 
 async def test_a_session_gets_a_title_from_the_title_model(
-    alice: Person, script: Callable[..., str], settings: LazySettings
+    alice: Person, script: Script, settings: LazySettings
 ) -> None:
     script({"steps": [{"text": "An answer."}]})
     scripted.script("titles", [{"steps": [{"text": '"Churn in May"'}]}])
@@ -220,9 +170,7 @@ async def test_a_session_gets_a_title_from_the_title_model(
     assert await unit(alice.scope, lambda: Session.objects.get(id=said.session).title) == "Churn in May"
 
 
-async def test_followers_that_come_late_or_come_back_miss_nothing(
-    alice: Person, script: Callable[..., str]
-) -> None:
+async def test_followers_that_come_late_or_come_back_miss_nothing(alice: Person, script: Script) -> None:
     script({"steps": [{"words": "one two three four five six", "delay": 0.03}]})
     said = await say(alice)
     whole = await heard(said)
@@ -231,9 +179,3 @@ async def test_followers_that_come_late_or_come_back_miss_nothing(
     for cut in range(len(whole) + 1):
         rest = [(event.name, event.data) async for event in feed.follow(cut)]
         assert whole[:cut] + rest == whole
-
-
-async def _until_written(person: Person, said: Said, kind: str) -> None:
-    async with asyncio.timeout(10):
-        while not any(event.kind == kind for event in await events_of(person, said)):
-            await asyncio.sleep(0.02)

@@ -245,7 +245,7 @@ def test_what_stands_inside_a_turn_stays_with_it() -> None:
     one, two, now = uuid7(), uuid7(), datetime(2026, 5, 3, tzinfo=UTC)
     items: list[Item] = [
         MessageItem(1, uuid7(), now, turn=one, text="a", readable=True),
-        PromptItem(2, uuid7(), now, refreshed=False, sections=()),
+        PromptItem(2, uuid7(), now, refreshed=False, late=False, sections=()),
         RecallItem(3, uuid7(), now, turn=one, late=True, sections=()),
         MessageItem(4, uuid7(), now, turn=two, text="b", readable=True),
         ClosedItem(5, uuid7(), now, reason="idle", by="clock"),

@@ -17,6 +17,7 @@ from brain.domain.prompt import RenderedPart
 from memberintel.lib import clock
 from memberintel.lib.paging import HalfACursor
 from memberintel.lib.text import count_words
+from memberintel.llm.types import Tool
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen
 from sessions import actions as sessions
@@ -152,11 +153,12 @@ def test_deleting_states_the_prompt_of_the_open_session_anew(alice: Person, sess
             kinds.SectionDigest(name=name, digest=digest) for name, digest in zip(names, digests, strict=True)
         ]
         open_ = sessions.open_session()
-        log.append(open_, kinds.context_frozen(sections=both, tools_digest="none"))
+        tools = (Tool("search_memory", "Finds insights.", "{}"),)
+        log.append(open_, kinds.context_frozen(sections=both, tools=tools))
         actions.delete(gone, by=alice.user.id)
         newest = log.load(open_)[-1]
         assert (newest.kind, newest.payload["sections"]) == ("prompt_refreshed", both[:1])
-        assert newest.payload["tools_digest"] == "none"
+        assert kinds.tools_offered(newest) == tools
         assert not sessions.refresh_prompt()
 
 

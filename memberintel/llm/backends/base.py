@@ -16,7 +16,8 @@ class Request:
     """One call of one model. `output` asks for JSON of that shape, by the provider's own mechanism.
 
     `reasoning` asks the model to think first and to show it. Without, it thinks as little as it can be made to;
-    what it thinks all the same comes on top of `max_output_tokens`.
+    what it thinks all the same comes on top of `max_output_tokens`. `answer_only`: it may not call the tools of the
+    prompt, which stay where they are, since they are a part of what is cached.
     """
 
     purpose: str
@@ -26,6 +27,7 @@ class Request:
     max_output_tokens: int | None = None
     temperature: float | None = None
     reasoning: bool = False
+    answer_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from memberintel.lib import tokens
+from memberintel.llm.types import Tool
 from sessions.domain import events as kinds
 from sessions.domain.events import Draft, Event, Memory, Method, Section, ToolTraffic
 
@@ -35,6 +36,19 @@ texts = st.one_of(
     st.sampled_from(NASTY),
     st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=30),
 )
+
+
+offers = st.sampled_from(
+    (
+        (),
+        (Tool("search_memory", "Finds insights.", '{"type":"object"}'),),
+        (
+            Tool("search_memory", "Finds insights, better.", '{"type":"object","b":1,"a":2}'),
+            Tool("site_metrics", "", "{}"),
+        ),
+    )
+)
+"""What one release or another offers."""
 
 
 def section(name: str, text: str | None) -> Section:
@@ -79,7 +93,8 @@ class Log:
 
     def filled(self, draft: Draft, sections: list[Section], *, turn: UUID | None, attempt: int = 1) -> Event:
         """Append a prompt or recall event with the texts its loader would add."""
-        event = replace(self.write(draft, turn=turn, attempt=attempt), content={"sections": sections})
+        written = self.write(draft, turn=turn, attempt=attempt)
+        event = replace(written, content={**written.content, "sections": sections})
         self.events[-1] = event
         return event
 
@@ -93,19 +108,16 @@ class Log:
         self.write(kinds.user_message(text=text, tokens=tokens.count(text)), turn=self.turn)
         return self.turn
 
-    def freeze(self, *texts: str | None) -> None:
-        """The system prompt of the session."""
+    def freeze(self, *texts: str | None, tools: tuple[Tool, ...] = ()) -> None:
+        """The system prompt of the session, and the tools it offers."""
         sections = [section(f"part{number}", text) for number, text in enumerate(texts)]
-        self.filled(
-            kinds.context_frozen(sections=_digests(sections), tools_digest="t"), sections, turn=self.turn
-        )
+        draft = kinds.context_frozen(sections=_digests(sections), tools=tools)
+        self.filled(draft, sections, turn=self.turn, attempt=self.attempt)
 
-    def refresh(self, *texts: str | None) -> None:
-        """The system prompt anew."""
+    def refresh(self, *texts: str | None, tools: tuple[Tool, ...] = ()) -> None:
+        """The system prompt and the tools anew."""
         sections = [section(f"part{number}", text) for number, text in enumerate(texts)]
-        self.filled(
-            kinds.prompt_refreshed(sections=_digests(sections), tools_digest="t"), sections, turn=None
-        )
+        self.filled(kinds.prompt_refreshed(sections=_digests(sections), tools=tools), sections, turn=None)
 
     def recall(self, *texts: str | None, late: bool = False) -> None:
         """What was recalled for the message."""
@@ -231,7 +243,7 @@ def _request(draw: Draw, log: Log) -> None:
     frozen = any(event.kind == kinds.CONTEXT_FROZEN for event in log.events)
     provided = {kinds.CONTEXT_FROZEN, kinds.RECALL}
     if not frozen:
-        log.freeze("base", *draw(st.lists(st.none() | texts, max_size=2)))
+        log.freeze("base", *draw(st.lists(st.none() | texts, max_size=2)), tools=draw(offers))
     elif not any(event.turn == log.turn and event.kind in provided for event in log.events):
         log.recall(*draw(st.lists(st.none() | texts, max_size=2)), late=draw(st.booleans()))
     _noise(draw, log)
@@ -288,7 +300,7 @@ def _compact(draw: Draw, log: Log) -> None:
         return
     log.compact(draw(st.sampled_from(asked[1:])), draw(texts), draw(st.sampled_from(["model", "extractive"])))
     if draw(st.sampled_from([True, True, False])):
-        log.refresh("base", *draw(st.lists(st.none() | texts, max_size=2)))
+        log.refresh("base", *draw(st.lists(st.none() | texts, max_size=2)), tools=draw(offers))
 
 
 def _noise(draw: Draw, log: Log) -> None:

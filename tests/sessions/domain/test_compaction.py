@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memberintel.lib import tokens
 from memberintel.lib.extract import Line
-from memberintel.llm.types import Message, Tool
+from memberintel.llm.types import Message, Prompt, Tool
 from sessions.domain import compaction, marks, weights
 from sessions.domain import events as kinds
 from sessions.domain.compaction import Cut, Fits, Limits, Source, TooLarge, plan
@@ -40,13 +40,12 @@ def summarise(log: Log, cut: Cut, words: int) -> None:
 
 
 @many
-@given(logs(), st.booleans())
-def test_the_sum_of_the_parts_is_what_the_whole_request_weighs(log: Log, with_tools: bool) -> None:
-    tools = TOOLS if with_tools else ()
+@given(logs())
+def test_the_sum_of_the_parts_is_what_the_whole_request_weighs(log: Log) -> None:
     for length in range(len(log.events) + 1):
         part = live(log.events[:length])
-        prompt = provider_prompt(part, tools)
-        estimate, counted = weigh(part, tools).total, prompt.estimate()
+        prompt = provider_prompt(part)
+        estimate, counted = weigh(part).total, prompt.estimate()
         # The residue of tools goes by its length, which random characters can outweigh.
         assert counted <= 1.2 * estimate + 40
         assert estimate <= counted + 40 * (len(prompt.messages) + 1) + 200
@@ -273,9 +272,10 @@ def test_what_is_too_large_is_named(grow: Callable[[Log], None], part: str) -> N
 
 def test_tools_and_what_they_brought_count() -> None:
     log = talk(0)
-    weight = weigh(log.events, TOOLS, pending=5_000)
-    assert weight.total == weigh(log.events, TOOLS).total + 5_000
-    assert weigh(log.events, TOOLS).tools == provider_prompt((), TOOLS).estimate()
+    log.freeze("base", tools=TOOLS)
+    weight = weigh(log.events, pending=5_000)
+    assert weight.total == weigh(log.events).total + 5_000
+    assert weight.tools == Prompt((), (), TOOLS).estimate()
     decided = plan(log.events, weight, Limits(100, 200), passes=0)
     assert isinstance(decided, TooLarge)
     assert decided.part == "pending"
@@ -374,7 +374,7 @@ def test_what_was_cut_off_or_changed_is_told_to_the_summariser() -> None:
 def test_counts_are_added_up_and_no_text_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     log = talk(30)
     sections = weights.part_weights([("base", "d0", "You are the advisor."), ("soul", "d1", "Be kind.")])
-    log.write(kinds.prompt_refreshed(sections=sections, tools_digest="t"))
+    log.write(kinds.prompt_refreshed(sections=sections))
 
     def refuse(text: str) -> int:
         raise AssertionError("a text was counted again")

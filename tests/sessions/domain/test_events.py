@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memberintel.llm.types import Tool
 from sessions.domain import events as kinds
 
 values = st.recursive(
@@ -54,7 +55,7 @@ def test_bytes_that_are_no_content_are_named_so(sealed: bytes) -> None:
 DRAFTS = [
     kinds.session_opened(off_record=True, continues=UUID(int=1), imported=True),
     kinds.user_message(text="SECRET", tokens=1),
-    kinds.context_frozen(sections=[{"name": "soul", "digest": "d"}], tools_digest="t"),
+    kinds.context_frozen(sections=[{"name": "soul", "digest": "d"}], tools=(Tool("a", "b", "{}"),)),
     kinds.recall(late=True),
     kinds.pending_state(text="SECRET", reasoning="SECRET"),
     kinds.assistant_turn(text="SECRET", reasoning="SECRET", tokens=1, model="m", provider="p"),
@@ -62,7 +63,7 @@ DRAFTS = [
     kinds.compaction_applied(
         replaces_through_seq=3, summary="SECRET", method="model", tokens_before=2, tokens_after=1
     ),
-    kinds.prompt_refreshed(sections=[], tools_digest="t"),
+    kinds.prompt_refreshed(sections=[], tools=(Tool("a", "b", "{}"),)),
     kinds.session_closed(reason="idle", by="sweep"),
 ]
 

@@ -239,15 +239,21 @@ def test_the_system_prompt_is_the_newest_one_and_says_what_was_removed() -> None
 def test_a_prompt_whose_texts_no_loader_filled_in_counts_as_removed() -> None:
     log = Log()
     log.ask("Hello")
-    log.write(kinds.context_frozen(sections=[{"name": "soul", "digest": "d"}], tools_digest="t"))
+    log.write(kinds.context_frozen(sections=[{"name": "soul", "digest": "d"}]))
     assert system_sections(log.events) == (marks.removed_section("soul"),)
 
 
 def test_the_request_has_the_tools_in_the_order_given() -> None:
-    tools = [Tool("b", "", "{}"), Tool("a", "", "{}")]
-    prompt = provider_prompt(opened().events, tools)
-    assert prompt.tools == tuple(tools)
-    assert prompt.messages == tuple(llm_context(opened().events))
+    tools = (Tool("b", "says: \u00fc", '{"b":1,"a":2}'), Tool("a", "", "{}"))
+    log = Log()
+    log.open()
+    log.ask("Hello")
+    log.freeze("base", tools=tools)
+    prompt = provider_prompt(log.events)
+    assert prompt.tools == tools
+    assert prompt.messages == tuple(llm_context(log.events))
+    log.refresh("base", tools=tools[:1])
+    assert provider_prompt(log.events).tools == tools[:1]
 
 
 def test_events_of_a_later_release_are_skipped() -> None:

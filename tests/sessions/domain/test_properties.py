@@ -2,24 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from memberintel.llm.types import Tool
+from memberintel.llm.backends.anthropic import asking as anthropic
+from memberintel.llm.backends.base import Request
+from memberintel.llm.backends.gemini import asking as gemini
+from memberintel.llm.types import Message, Prompt, ReasoningDelta, TextDelta, ToolCall, ToolCallDelta
 from sessions.domain import events as kinds
 from sessions.domain import marks
 from sessions.domain.events import Event
 from sessions.domain.projection import live, live_start, llm_context, provider_prompt, system_sections
+from sessions.domain.rounds import Answer
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, ui_transcript
 from sessions.domain.turns import fold
-from tests.sessions.domain.logs import Log, live_logs, logs
+from tests.sessions.domain.logs import Draw, Log, live_logs, logs, texts
 
-TOOLS = (Tool("search_memory", "Finds insights.", '{"type":"object"}'),)
+Rounds = list[tuple[Message, Message]]
+Sent = Callable[[Prompt], bytes]
+CLAUDE, GEMINI = "claude-opus-5-5", "gemini-3.8-flash"
+
+
+def to_anthropic(prompt: Prompt) -> bytes:
+    """The parts of the request in the order in which they are cached, without the markers."""
+    made = anthropic.body(Request("chat", CLAUDE, prompt))
+    parts = [made.get("tools", []), made.get("system", []), *made["messages"]]
+    return b"\n".join(json.dumps(_unmarked(part)).encode() for part in parts)
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _unmarked(part) for key, part in value.items() if key != "cache_control"}
+    return [_unmarked(part) for part in value] if isinstance(value, list) else value
+
+
+def to_gemini(prompt: Prompt) -> bytes:
+    """The parts of the request in the order in which they are cached."""
+    config = gemini.config(Request("chat", GEMINI, prompt))
+    head = config.model_dump_json(include={"system_instruction", "tools"}, exclude_none=True)
+    said = [content.model_dump_json(exclude_none=True) for content in gemini.contents(prompt, GEMINI)]
+    return "\n".join([head, *said]).encode()
+
+
+PROVIDERS: tuple[Sent, ...] = (to_anthropic, to_gemini)
+
+
+@st.composite
+def answers(draw: Draw) -> Rounds:
+    """The rounds of an answer that uses tools, as the messages each adds to the requests that follow."""
+    answer, made = Answer(), []
+    for _ in range(draw(st.integers(1, 4))):
+        answer.begin()
+        for delta in draw(st.lists(deltas, max_size=4)):
+            answer.take(delta)
+        answer.take(ToolCallDelta(draw(calls)))
+        places = answer.call()
+        for place in draw(st.permutations(list(places))):
+            answer.called(place, draw(texts), error=draw(st.booleans()))
+        made.append((answer.round.said(), answer.results(places, last=draw(st.booleans()))))
+    return made
+
+
+calls = st.builds(
+    ToolCall,
+    id=st.sampled_from(["call_1", "call_2", "toolu 9", ""]),
+    name=st.sampled_from(["search_memory", "no such tool", ""]),
+    arguments=st.sampled_from(['{"b":1,"a":"\u00fc"}', "{}", '["a"]', ""]),
+    signature=st.sampled_from(["", f"{GEMINI} c2lnbmVk"]),
+)
+deltas = st.one_of(
+    st.builds(TextDelta, texts),
+    st.builds(ReasoningDelta, texts, st.sampled_from(["", f"{CLAUDE} thinking c2ln"])),
+    st.builds(ToolCallDelta, calls),
+)
 BREAKS = {kinds.COMPACTION_APPLIED, kinds.PROMPT_REFRESHED}
 
+some = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -34,9 +98,47 @@ def test_between_two_turn_starts_the_former_request_is_a_prefix_of_the_latter(lo
     for before, after in zip(log.starts, log.starts[1:], strict=False):
         if any(event.kind in BREAKS for event in log.events[before:after]):
             continue
-        first = provider_prompt(log.events[:before], TOOLS).wire()
-        second = provider_prompt(log.events[:after], TOOLS).wire()
+        first = provider_prompt(log.events[:before]).wire()
+        second = provider_prompt(log.events[:after]).wire()
         assert second.startswith(first)
+
+
+@some
+@given(live_logs(), st.sampled_from(PROVIDERS))
+def test_and_so_it_is_on_the_bytes_that_go_to_a_provider(log: Log, sent: Sent) -> None:
+    for before, after in zip(log.starts, log.starts[1:], strict=False):
+        if any(event.kind in BREAKS for event in log.events[before:after]):
+            continue
+        assert sent(provider_prompt(log.events[:after])).startswith(
+            sent(provider_prompt(log.events[:before]))
+        )
+
+
+@some
+@given(live_logs(max_turns=3), answers(), st.sampled_from(PROVIDERS))
+def test_inside_a_turn_each_round_extends_the_one_before(log: Log, given: Rounds, sent: Sent) -> None:
+    for length in log.starts[-1:]:
+        first = provider_prompt(log.events[:length])
+        wires, bytes_sent = [first.wire()], [sent(first)]
+        added: list[Message] = []
+        for messages in given:
+            added += messages
+            following = first.followed_by(*added)
+            wires.append(following.wire())
+            bytes_sent.append(sent(following))
+        for requests in (wires, bytes_sent):
+            assert all(after.startswith(before) for before, after in pairwise(requests))
+
+
+@some
+@given(answers())
+def test_every_call_of_a_round_has_its_result_and_an_id_of_its_own(given: Rounds) -> None:
+    ids = [call.id for asked, _ in given for call in asked.calls]
+    assert len(set(ids)) == len(ids)
+    for asked, brought in given:
+        assert [call.id for call in asked.calls] == [result.call_id for result in brought.results]
+        assert not asked.results
+        assert not brought.calls
 
 
 @many

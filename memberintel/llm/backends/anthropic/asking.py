@@ -44,6 +44,8 @@ def body(request: Request) -> dict[str, Any]:
         made["system"] = system
     if prompt.tools:
         made["tools"] = _tools(prompt.tools)
+        if request.answer_only:
+            made["tool_choice"] = {"type": "none"}
     if thinking is not None:
         made["thinking"] = thinking
     if request.output is not None:

@@ -47,6 +47,9 @@ def config(request: Request) -> types.GenerateContentConfig:
         made["system_instruction"] = types.Content(parts=parts)
     if prompt.tools:
         made["tools"] = [types.Tool(function_declarations=[_declared(tool) for tool in prompt.tools])]
+        if request.answer_only:
+            never = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.NONE)
+            made["tool_config"] = types.ToolConfig(function_calling_config=never)
     if request.output is not None:
         made["response_mime_type"] = "application/json"
         made["response_json_schema"] = request.output.model_json_schema()
