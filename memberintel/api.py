@@ -15,7 +15,7 @@ import brain.api
 import sessions.api
 import wrapups.api
 from memberintel.accounts import api as accounts
-from memberintel.accounts import team_api
+from memberintel.accounts import team_api, usage_api
 from memberintel.accounts.problems import Problem
 
 
@@ -78,6 +78,7 @@ urlpatterns = [
     path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),
     path("v1/invitations/", team_api.Invitations.as_view(), name="api-invitations"),
     path("v1/invitations/<uuid:invitation>/", team_api.Invitation.as_view(), name="api-invitation"),
+    path("v1/usage/", usage_api.Usage.as_view(), name="api-usage"),
     path("v1/tokens/", accounts.Tokens.as_view(), name="api-tokens"),
     path("v1/tokens/<uuid:token>/", accounts.Token.as_view(), name="api-token"),
 ]

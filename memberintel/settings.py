@@ -29,6 +29,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",
     "unfold.apps.BasicAppConfig",
     "memberintel.apps.DeskConfig",
     "allauth",

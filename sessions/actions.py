@@ -15,6 +15,8 @@ from memberintel.lib import clock, tokens
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean
 from memberintel.llm import windows
+from memberintel.usage import charges
+from memberintel.usage.models import Kind
 from sessions import closing, lease, log, queries
 from sessions.domain import events as kinds
 from sessions.domain import routing, title
@@ -66,6 +68,21 @@ class Conflict(Refusal):
     def __init__(self, code: str, text: str, **extra: str) -> None:
         super().__init__(text, **extra)
         self.code = code
+
+
+class BudgetUsedUp(Refusal):
+    """The month's answers are used up."""
+
+    status = 402
+    code = "budget_used_up"
+
+    def __init__(self, budget: charges.Budget) -> None:
+        number = f"{budget.limit:,} " if budget.limit else ""
+        super().__init__(
+            f"All {number}answers of this month are used up. There are new ones from {budget.renews:%-d %B} on"
+            " (0:00 UTC). Your message was not sent and is kept here.",
+            renews=budget.renews.isoformat(),
+        )
 
 
 class KeyReused(Refusal):
@@ -165,7 +182,20 @@ def _say(text: str, client_key: str, target: UUID | None, close_previous: bool, 
     seq = log.append(session, draft, turn=turn, lease=Lease.TAKE, client_key=client_key, at=now)
     if seq == 2:  # the first thing said in it
         _entitle(session, text)
+    _charge(turn.id)  # last, for others of the tenant wait for the counter
     return Said(session, turn, seq, opened=opened, moved=isinstance(route, routing.GoToOpen))
+
+
+def check_budget() -> None:
+    """BudgetUsedUp when no answer is left this month."""
+    budget = charges.left(Kind.CHAT_TURN)
+    if budget.left == 0:
+        raise BudgetUsedUp(budget)
+
+
+def _charge(turn: UUID) -> None:
+    if not charges.take(Kind.CHAT_TURN, turn):
+        raise BudgetUsedUp(charges.left(Kind.CHAT_TURN))
 
 
 def _entitle(session: UUID, text: str) -> None:
@@ -264,8 +294,10 @@ def retry(*, session: UUID, turn: UUID, attempt: int) -> tuple[Turn, bool]:
     if log.answered(session, turn):
         raise Conflict("answered", "This message has its answer. Reload the page to see it.")
     following = Turn(turn, attempt + 1, OWNER)
-    if lease.take_again(session, following):
-        return following, True
+    with transaction.atomic():
+        if lease.take_again(session, following):
+            _charge(turn)  # unless it is charged, and was not given back
+            return following, True
     row.refresh_from_db()
     if row.turn_attempt > attempt:
         return Turn(turn, row.turn_attempt, row.turn_owner), False

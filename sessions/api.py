@@ -31,6 +31,8 @@ READ = ("read",)
 CHAT = ("chat",)
 BUSY = "An answer is being given (`turn` names it), or the session's state is against it."
 
+USED_UP = "The month's answers are used up; `renews` is the day from which there are new ones (0:00 UTC)."
+
 
 class Nothing(Strict):
     """A body without fields, or none."""
@@ -108,6 +110,7 @@ class Messages(Endpoint):
         takes=MessageIn,
         gives={201: shapes.SaidOut, 200: OpenApiResponse(shapes.SaidOut, description="It was said before.")},
         errors={
+            402: USED_UP,
             404: "There is no such session, or it is somebody else's.",
             409: BUSY,
             413: "The message is longer than a message may be.",
@@ -246,7 +249,7 @@ class Retry(Endpoint):
             201: shapes.TurnOut,
             200: OpenApiResponse(shapes.TurnOut, description="This attempt was followed by another before."),
         },
-        errors={409: BUSY},
+        errors={402: USED_UP, 409: BUSY},
     )
     def post(self, request: Request, session: UUID, turn_id: UUID) -> Response:
         """Answer the session's last message again, after the attempt you name failed or was interrupted."""

@@ -43,6 +43,7 @@ async def say(
         except TurnRunning as running:
             if not stops or running.turn is None:
                 raise
+            await _unit(actions.check_budget)  # nothing is stopped for a message that is not taken
             await _stop_and_wait(running.turn)
             stops = False
             continue

@@ -10,7 +10,6 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from traceback import format_tb
@@ -28,6 +27,8 @@ from memberintel.llm.errors import InvalidOutput, ModelError
 from memberintel.llm.types import Message, Prompt
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
+from memberintel.usage import charges
+from memberintel.usage.models import Kind
 from memberintel.vault.errors import CannotOpen
 from sessions import briefing, compactor, distiller, lease, live, log, queries, relay, titler, toolbox
 from sessions.domain import events as kinds
@@ -443,5 +444,11 @@ def _save_now(job: Job, draft: Draft | None) -> bool:
 
 
 async def _append(job: Job, draft: Draft, how: Lease) -> int:
-    append: Callable[..., int] = log.append
-    return await unit(job.scope, append, job.session, draft, turn=job.turn, lease=how)
+    return await unit(job.scope, _append_now, job, draft, how)
+
+
+def _append_now(job: Job, draft: Draft, how: Lease) -> int:
+    seq = log.append(job.session, draft, turn=job.turn, lease=how)
+    if how is Lease.RELEASE and not (job.answer.text or job.answer.reasoning):
+        charges.give_back(Kind.CHAT_TURN, job.turn.id)  # nothing came of it
+    return seq

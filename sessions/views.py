@@ -66,7 +66,8 @@ async def chat_act(request: HttpRequest) -> HttpResponseBase:
     except TurnRunning:
         return await _refused(request, 409, RUNNING, running=True)
     except actions.Refusal as refusal:
-        return await _refused(request, refusal.status, refusal.text)
+        used_up = isinstance(refusal, actions.BudgetUsedUp)
+        return await _refused(request, refusal.status, refusal.text, used_up=used_up)
 
 
 async def _say(request: HttpRequest) -> HttpResponse:
@@ -104,12 +105,17 @@ ACTS = {"say": _say, "stop": _stop, "retry": _retry, "end": _end}
 
 
 async def _refused(
-    request: HttpRequest, status: int, alert: str, *, running: bool = False
+    request: HttpRequest, status: int, alert: str, *, running: bool = False, used_up: bool = False
 ) -> HttpResponseBase:
     """The page again with what was typed and why it was not taken."""
     page = sync_to_async(signed_in(_chat))
     return await page(
-        request, status=status, alert=alert, alert_running=running, draft=request.POST.get("text", "")
+        request,
+        status=status,
+        alert=alert,
+        alert_running=running,
+        alert_used_up=used_up,
+        draft=request.POST.get("text", ""),
     )
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from memberintel.accounts import team, token_pages, views
+from memberintel.accounts import team, token_pages, usage, views
 
 urlpatterns = [
     path("", views.start, name="start"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("settings/sign-out-everywhere/", views.sign_out_everywhere, name="sign-out-everywhere"),
     path("settings/tokens/", token_pages.token_list, name="tokens"),
     path("settings/tokens/<uuid:token>/revoke/", token_pages.revoke, name="token-revoke"),
+    path("usage/", usage.month, name="usage"),
     path("mail/", views.mail, name="mail"),
     path("colleagues/", team.colleague_list, name="colleagues"),
     path("colleagues/<uuid:person>/remove/", team.remove, name="colleague-remove"),

@@ -7,7 +7,7 @@ once, no more are given than the tier's budget has.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -69,7 +69,7 @@ def left(kind: str) -> Budget:
 
 def budgets() -> list[Budget]:
     """This month's budget of every kind, in their order."""
-    month = _month(clock.now())
+    month = this_month()
     limits = dict(
         TierBudget.objects.filter(tier__tenant=current_tenant_id()).values_list("kind", "monthly_limit")
     )
@@ -80,7 +80,7 @@ def budgets() -> list[Budget]:
 def reset(kind: str, *, by: UUID) -> BudgetReset | None:
     """Give the tenant its whole budget of this month anew, and keep who did so; None when nothing was used."""
     with transaction.atomic():
-        month = _month(clock.now())
+        month = this_month()
         counter = ChargeCounter.objects.select_for_update().filter(kind=Kind(kind), month=month).first()
         if counter is None or not counter.used:
             return None
@@ -90,14 +90,14 @@ def reset(kind: str, *, by: UUID) -> BudgetReset | None:
         return row
 
 
+def this_month() -> date:
+    """The first day of the month (UTC)."""
+    return _month(clock.now())
+
+
 def renewal(day: date) -> date:
     """The first day of the month after that of `day`."""
     return date(day.year + day.month // 12, day.month % 12 + 1, 1)
-
-
-def seconds_until(renews: date) -> int:
-    """Seconds from now until 0:00 UTC of that day; at least one."""
-    return max(1, int((datetime.combine(renews, time(), UTC) - clock.now()).total_seconds()))
 
 
 def _month(moment: datetime) -> date:

@@ -369,6 +369,8 @@
       complain(words, [["Stop it and send this", () => send({ interrupt: true })]]);
     } else if (status === 401 || status === 403) {
       complain(`${words} Your text is kept on this device.`, [["Sign in", () => location.reload()]]);
+    } else if (status === 402) {
+      complain(words, [["See what is used", () => location.assign("/usage/")]]);
     } else if (status === 422) {
       form.elements.client_key.value = newKey(); // this key was used for another text
       complain(words, [["Send again", () => send()]]);

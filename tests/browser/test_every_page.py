@@ -40,7 +40,7 @@ STRANGERS = (
 )
 FRESH = (
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
-    "/colleagues/",
+    *("/colleagues/", "/usage/"),
 )
 
 
