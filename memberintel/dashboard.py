@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from memberintel.lib import clock
 from memberintel.tenancy.desk import SUPPORT
 from memberintel.usage import runs, spending
-from memberintel.usage.models import Run
+from memberintel.usage.models import MonthlyReport, Run
 from memberintel.usage.plot import plot
 from sessions import oversight as sessions
 from wrapups import oversight as wrapups
@@ -34,6 +34,8 @@ PLACES = (
     ("wrapups_closingjob", "Closing jobs", "pending_actions"),
     ("usage_run", "Runs", "schedule"),
     ("usage_ledgerentry", "Ledger", "receipt_long"),
+    ("usage_chargecounter", "Budgets used", "speed"),
+    ("usage_monthlyreport", "Monthly reports", "summarize"),
 )
 GROUPS = (("Customers", PLACES[:3]), ("Content, as metadata", PLACES[3:6]), ("Work and cost", PLACES[6:]))
 
@@ -61,6 +63,7 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             _writer(owed, now),
             _clock(found, now),
             _not_closed(now),
+            _alarms(),
         ]
         context["runs"] = [(run, runs.state(run)) for run in found[:_RUNS_SHOWN]]
     if user.has_perm("usage.view_ledgerentry"):
@@ -161,6 +164,16 @@ def _not_closed(now: datetime) -> Sign:
         else "Silent sessions are closed in time.",
         _list("chat_session", open="1"),
     )
+
+
+def _alarms() -> Sign:
+    """What the newest report says must be decided anew."""
+    report = MonthlyReport.objects.using(SUPPORT).order_by("-month").first()
+    page = _list("usage_monthlyreport")
+    if report is None:
+        return Sign("good", "Alarms", "0", "The first report comes with the daily run.", page)
+    words = " ".join(alarm["says"] for alarm in report.alarms) or f"Nothing in the report of {report}."
+    return Sign("watch" if report.alarms else "good", "Alarms", str(len(report.alarms)), words, page)
 
 
 def _spend(today: date) -> dict[str, Any]:

@@ -293,6 +293,9 @@ LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from t
     "gemini:gemini-3.8-flash": 1_048_576,
 }
 LLM_WINDOW_UNKNOWN = 100_000
+LLM_PRICES_READ = (
+    "November 2026"  # when those of memberintel/llm/prices.py were taken from the providers' lists
+)
 LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 
 # --- the advisor -----------------------------------------------------------------------------------------
@@ -317,6 +320,7 @@ PRIVACY_PARTICIPANTS: list[str] = []
 # The day's work, in this order: what its runs are called, and the function, which is given its run to count in.
 DAILY_STEPS = {
     "wrap_up_backfill": "wrapups.tasks.do_what_was_missed",
+    "monthly_report": "memberintel.report.step",
 }
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import QuerySet
 
-from memberintel.tenancy.desk import SUPPORT
+from memberintel.tenancy.desk import SUPPORT, since
 from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 MOST = 500
@@ -49,3 +49,13 @@ def owed(now: datetime) -> Owed:
 
 def _jobs(state: JobState) -> QuerySet[ClosingJob]:
     return ClosingJob.objects.using(SUPPORT).filter(state=state, kind=JobKind.WRAP_UP).order_by("id")
+
+
+def made(begin: datetime, end: datetime) -> int:
+    """How many wrap-ups of the customer in scope were written from `begin` until before `end`."""
+    return SessionLog.objects.filter(id__gte=since(begin), id__lt=since(end)).count()
+
+
+def held() -> int:
+    """How many wrap-ups the customer in scope has."""
+    return SessionLog.objects.count()

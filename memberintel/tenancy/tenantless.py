@@ -38,6 +38,7 @@ TENANTLESS: dict[str, Grants] = {
     "account_emailaddress": Grants(WRITE, READ),
     "account_emailconfirmation": Grants(WRITE, READ),
     "mfa_authenticator": Grants(WRITE, ""),
+    "monthly_reports": Grants("SELECT, INSERT, UPDATE", READ),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
     "vault.keks": Grants("SELECT, INSERT", ""),
 }

@@ -202,3 +202,50 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"
+
+
+class MonthlyReport(models.Model):
+    """What models were used for in a month, over all tenants, with the alarms to look at. Made anew each day.
+
+    `sums` is a list of {purpose, model, calls, failed, cost_micros, unpriced}; `alarms` of {code, says}.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    month = models.DateField(unique=True, help_text="its first day")
+    made_at = models.DateTimeField(default=clock.now)
+    tenants = models.PositiveIntegerField(default=0)
+    cost_micros = models.PositiveBigIntegerField(default=0)
+    pro_customers = models.PositiveIntegerField(default=0)
+    pro_wrap_ups = models.PositiveIntegerField(default=0)
+    most_held = models.PositiveIntegerField(default=0, help_text="wrap-ups of the customer who has most")
+    sums = models.JSONField(default=list)
+    alarms = models.JSONField(default=list)
+
+    class Meta:
+        db_table = "monthly_reports"
+
+    def __str__(self) -> str:
+        return f"{self.month:%B %Y}"
+
+
+class TenantMonth(TenantModel):
+    """What models were used for in a month, for one tenant. Micro-dollars of the calls whose price is known."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    month = models.DateField()
+    calls = models.PositiveIntegerField(default=0)
+    unpriced = models.PositiveIntegerField(default=0)
+    cost_micros = models.PositiveBigIntegerField(default=0)
+    wrap_up_micros = models.PositiveBigIntegerField(default=0)
+    wrap_ups = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        db_table = "tenant_months"
+        base_manager_name = "objects"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "month"], name="tenant_months_one_per_month")
+        ]
+        indexes = [models.Index(fields=["month", "-cost_micros"], name="tenant_months_dearest")]
+
+    def __str__(self) -> str:
+        return str(self.id)

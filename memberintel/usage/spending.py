@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, DateTimeField, F, Func, Q, Sum
+from django.db.models import Count, DateTimeField, F, Func, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 
 from memberintel.lib import clock
@@ -97,7 +98,21 @@ def _read(first: date, last: date) -> dict[date, list[Sums]]:
         LedgerEntry.objects.using(SUPPORT)
         .filter(id__gte=since(_midnight(first)), id__lt=since(_midnight(last + timedelta(days=1))))
         .annotate(day=TruncDate(moment, tzinfo=UTC))
-        .values("day", "purpose", "provider", "model")
+    )
+    found: dict[date, list[Sums]] = defaultdict(list)
+    for row in _added_up(rows, "day"):
+        found[row["day"]].append(_sums(row, row["day"]))
+    return found
+
+
+def sums_of(calls: QuerySet[LedgerEntry], day: date) -> list[Sums]:
+    """The sums of these calls by purpose and model, all under that day."""
+    return [_sums(row, day) for row in _added_up(calls)]
+
+
+def _added_up(calls: QuerySet[LedgerEntry], *by: str) -> Any:
+    return (
+        calls.values(*by, "purpose", "provider", "model")
         .annotate(
             calls=Count("*"),
             failed=Count("id", filter=Q(outcome__in=["failed", "invalid"])),
@@ -109,23 +124,21 @@ def _read(first: date, last: date) -> dict[date, list[Sums]]:
         )
         .order_by()
     )
-    found: dict[date, list[Sums]] = defaultdict(list)
-    for row in rows:
-        found[row["day"]].append(
-            Sums(
-                day=row["day"],
-                purpose=row["purpose"],
-                model=f"{row['provider']}:{row['model']}",
-                calls=row["calls"],
-                failed=row["failed"],
-                input_tokens=row["inputs"],
-                output_tokens=row["outputs"],
-                cached_tokens=row["cached"],
-                cost_micros=int(row["cost"]),
-                unpriced=row["unpriced"],
-            )
-        )
-    return found
+
+
+def _sums(row: dict[str, Any], day: date) -> Sums:
+    return Sums(
+        day=day,
+        purpose=row["purpose"],
+        model=f"{row['provider']}:{row['model']}",
+        calls=row["calls"],
+        failed=row["failed"],
+        input_tokens=row["inputs"],
+        output_tokens=row["outputs"],
+        cached_tokens=row["cached"],
+        cost_micros=int(row["cost"]),
+        unpriced=row["unpriced"],
+    )
 
 
 def _midnight(day: date) -> datetime:

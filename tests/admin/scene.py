@@ -8,12 +8,14 @@ from uuid import UUID
 
 from brain.actions import save_document
 from brain.models import Document
+from memberintel import report as monthly
 from memberintel.accounts import actions as accounts
 from memberintel.accounts.domain import Person as Told
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
+from memberintel.usage import charges
 from memberintel.usage.actions import CallRecord, record_call
-from memberintel.usage.models import Run
+from memberintel.usage.models import ChargeCounter, Kind, Run
 from sessions.models import Session
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
@@ -51,12 +53,19 @@ def plant(person: Person) -> Scene:
     with login_as("worker"), scope(person.scope):  # nobody else may write one
         wrap_up = _wrap_up(row)
     run = Run.objects.create(kind="wrap_up_backfill", counts={"due": 1}, finished_at=clock.now())
+    with scope(person.scope):
+        charges.take(Kind.CHAT_TURN, session)
+        counter = ChargeCounter.objects.get(kind=Kind.CHAT_TURN)
+    with login_as("worker"):
+        report = monthly.make(charges.this_month())
     rows = {
         "chat.Session": session,
         "wrapups.SessionLog": wrap_up.id,
         "wrapups.ClosingJob": job.id,
         "usage.Run": run.id,
         "usage.LedgerEntry": call.id,
+        "usage.ChargeCounter": counter.id,
+        "usage.MonthlyReport": report.id,
         "brain.Document": document.id,
         "tenancy.User": person.user.id,
         "tenancy.Tenant": person.user.tenant_id,

@@ -24,6 +24,9 @@ LONG = {
     "users",
     "tenants",
     "documents",
+    "charge_counters",
+    "charges",
+    "tenant_months",
 }
 LISTS = {
     "/admin/tenancy/user/": ["staff=1", "off=1", "tenant_id={tenant}"],
@@ -33,13 +36,15 @@ LISTS = {
     "/admin/wrapups/closingjob/": ["state=failed", "state=expired", "state=failed&made=7"],
     "/admin/usage/ledgerentry/": ["failed=1", "unpriced=1", "tenant_id={tenant}&session={other}"],
     "/admin/brain/document/": [],
+    "/admin/usage/chargecounter/": ["tenant_id={tenant}"],
 }
 OWNED = ["tenant_id={tenant}", "tenant_id={tenant}&customer_id={customer}"]
+NO_CUSTOMER = ("/admin/tenancy/", "/admin/usage/chargecounter/")
 EVERY = ["", "p=7", "made=30", "q={email}", "q=alice", "q={other}"]
 CASES = [
     f"{path}?{query}"
     for path, own in LISTS.items()
-    for query in [*EVERY, *own, *([] if path.startswith("/admin/tenancy/") else OWNED)]
+    for query in [*EVERY, *own, *([] if path.startswith(NO_CUSTOMER) else OWNED)]
 ]
 
 

@@ -23,6 +23,7 @@ from tests.conftest import Person
 MORE: dict[str, dict[str, Any]] = {
     # One a month for a tenant, and two of the cast are colleagues.
     "usage.ChargeCounter": {"month": lambda: date(2000, 1, 1) + timedelta(days=uuid4().int % 9_000)},
+    "usage.TenantMonth": {"month": lambda: date(2000, 1, 1) + timedelta(days=uuid4().int % 9_000)},
     "usage.LedgerEntry": {"outcome": "complete"},
     "brain.PromptPart": {"text": "a part"},
     "privacy.StaffRequest": {"decision": "declined", "decided_by": UUID(int=2), "decided_at": clock.now()},
@@ -56,7 +57,7 @@ def make_rows(person: Person, owner: AbstractContextManager[None]) -> dict[str, 
     """A row of that person in each tenant table, as JSON by the model's label. `owner` is that login, entered."""
     made: dict[str, str] = {}
     with owner, scope(person.scope):
-        session = _saved(apps.get_model("chat", "Session"), None)
+        session = saved(apps.get_model("chat", "Session"), None)
         for model in tenant_models():
             row = session if model._meta.label == "chat.Session" else _row_of(model, session.pk)
             made[model._meta.label] = _as_json(row)
@@ -67,17 +68,18 @@ def _row_of(model: type[TenantModel], session: UUID) -> models.Model:
     if model is DataKey:
         keyring.customer_key()  # it stands already when a sealed field was saved before
         return DataKey.objects.get(kind="customer", customer_id=current_customer_id())
-    return _saved(model, session)
+    return saved(model, session)
 
 
-def _saved(model: type[TenantModel], session: UUID | None) -> models.Model:
+def saved(model: type[TenantModel], session: UUID | None, **given: Any) -> models.Model:
+    """A row of the model with values that fit, and those given."""
     values = {field.attname: _value(field) for field in model._meta.concrete_fields if _needed(field)}
     for name in ("session_id", "session"):
         if name in values:
             values[name] = session
     more = MORE.get(model._meta.label, {})
     values |= {name: value() if callable(value) else value for name, value in more.items()}
-    row = model(**values)
+    row = model(**values | given)
     row.save(force_insert=True)
     return row
 
