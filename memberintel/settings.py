@@ -243,8 +243,8 @@ LLM_KEYS: dict[str, tuple[str, ...]] = {
     "offline": (),
     "scripted": (),
 }
-# Seconds each phase of a turn may take. `first_token` and `stream` are of one call of the model: to its first piece,
-# and with all repeats and fallbacks to its last; an answer that uses tools takes several.
+# Seconds each phase of a turn may take. `first_token` and `stream` are of one call of the model: to its first piece
+# (and from each to the next), and with all repeats and fallbacks to its last. An answer that uses tools takes several.
 TURN_DEADLINES = {
     "persist": 10,
     "recall": 3,
@@ -267,8 +267,7 @@ LLM_DEADLINES = {  # seconds for one answer, with all repeats and fallbacks, to 
     "embed": 10,
 }
 LLM_SILENCE_DEFAULT = 30  # seconds one call may take to its first piece, and from a piece to the next
-LLM_SILENCE = {"chat": 60, "compact": 45, "title": 10}
-LLM_FIRST_PIECE = {"chat": TURN_DEADLINES["first_token"]}  # where the first piece may take longer or less
+LLM_SILENCE = {"chat": TURN_DEADLINES["first_token"], "compact": 45, "title": 10}
 LLM_PATIENCE: dict[str, Any] = {
     "tries": 3,
     "first_wait": 0.5,

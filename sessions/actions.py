@@ -321,6 +321,12 @@ def stay() -> None:
     Session.objects.filter(closed_at=None, leaving_at__isnull=False).update(leaving_at=None)
 
 
+def _left(sections: list[kinds.SectionDigest]) -> list[kinds.SectionDigest]:
+    """Those whose text is still there."""
+    parts = brain.prompt_parts([(section["name"], section["digest"]) for section in sections])
+    return [section for section, part in zip(sections, parts, strict=True) if part.text is not None]
+
+
 def refresh_prompt() -> bool:
     """After a source of prompts was removed: state the open session's prompt anew, without it.
 
@@ -329,11 +335,12 @@ def refresh_prompt() -> bool:
     row = queries.open_session()
     if row is None:
         return False
-    stated = [event for event in log.load_live(row.id) if event.kind in kinds.PROMPT_KINDS]
+    events = log.load_live(row.id)
+    stated = [event for event in events if event.kind in kinds.PROMPT_KINDS]
     sections = stated[-1].payload["sections"] if stated else []
-    parts = brain.prompt_parts([(section["name"], section["digest"]) for section in sections])
-    left = [section for section, part in zip(sections, parts, strict=True) if part.text is not None]
-    if len(left) == len(sections):
+    left = _left(sections)
+    recalled = [part for event in events if event.kind == kinds.RECALL for part in event.payload["sections"]]
+    if not stated or (len(left) == len(sections) and len(_left(recalled)) == len(recalled)):
         return False
     draft = kinds.prompt_refreshed(sections=left, tools=kinds.tools_offered(stated[-1]))
     try:

@@ -42,10 +42,8 @@ class Purse:
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds to the first piece (`first`) and from one to the next (`silence`); the loop time at which all must be
-    over."""
+    """Seconds to the first piece and between pieces (`silence`), and the loop time at which all must be over."""
 
-    first: float
     silence: float
     ends_at: float
 
@@ -139,13 +137,12 @@ class Call:
     async def _next(self, raw: AsyncGenerator[RawDelta]) -> RawDelta | None:
         """The next piece, or None when the stream just ends. TimedOut after silence or at the deadline."""
         left = self.deadlines.left()
-        patience = self.deadlines.silence if self.began else self.deadlines.first
         try:
             # Around one step only: a timeout must never strike the code that consumes the pieces.
-            async with asyncio.timeout(max(0.0, min(patience, left))):
+            async with asyncio.timeout(max(0.0, min(self.deadlines.silence, left))):
                 return await anext(raw, None)
         except TimeoutError:
-            if left <= patience:
+            if left <= self.deadlines.silence:
                 raise TimedOut(reason="no end") from None
             raise TimedOut(reason="stalled" if self.began else "no first piece") from None
 

@@ -36,10 +36,8 @@ class _Attempts:
     def __init__(self, purpose: str, purse: Purse) -> None:
         self.purpose, self.purse = purpose, purse
         self.chain = routes.chain(purpose)
-        silence = settings.LLM_SILENCE.get(purpose, settings.LLM_SILENCE_DEFAULT)
         self.deadlines = Deadlines(
-            first=settings.LLM_FIRST_PIECE.get(purpose, silence),
-            silence=silence,
+            silence=settings.LLM_SILENCE.get(purpose, settings.LLM_SILENCE_DEFAULT),
             ends_at=time.monotonic() + settings.LLM_DEADLINES[purpose],
         )
         self.place = 0

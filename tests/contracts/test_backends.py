@@ -269,7 +269,7 @@ async def test_a_stream_that_just_ends_is_an_error(steered: Rig, alice: Person) 
 async def test_a_stalled_provider_is_timed_out(
     steered: Rig, alice: Person, settings: Settings, text: tuple[str, ...], reason: str
 ) -> None:
-    settings.LLM_SILENCE = settings.LLM_FIRST_PIECE = {"chat": steered.silence}
+    settings.LLM_SILENCE = {"chat": steered.silence}
     settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "tries": 1}
     steered.play(Behaviour(text=text, end="stall"))
     with pytest.raises(TimedOut) as raised:

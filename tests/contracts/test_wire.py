@@ -154,10 +154,10 @@ async def test_a_slow_first_piece_is_waited_for_within_the_deadline(
     wired: WireRig, alice: Person, settings: Settings
 ) -> None:
     once(settings)
-    settings.LLM_SILENCE = settings.LLM_FIRST_PIECE = {"chat": 2.0}
+    settings.LLM_SILENCE = {"chat": 2.0}
     wired.scenario.play([Play(text=HALF, first_after=0.3)])
     assert isinstance((await heard(chat_prompt(), alice))[-1], Finished)
-    settings.LLM_FIRST_PIECE = {"chat": 0.1}
+    settings.LLM_SILENCE = {"chat": 0.1}
     error, _ = await failed(wired, alice, Play(text=HALF, first_after=30))
     assert (type(error), error.reason) == (TimedOut, "no first piece")
     assert wired.closed() == 1
