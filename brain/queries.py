@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from typing import cast
 from uuid import UUID
 
-from brain.domain.documents import KINDS, Author, DocumentText, Kind, Version
+from brain.domain.documents import KINDS, Author, DocumentText, Kind, Origin, Version
 from brain.domain.prompt import Part
 from brain.models import Document, DocumentVersion, PromptPart
+from memberintel.vault.errors import Damaged
+
+_BIGGEST = 2**31 - 1
 
 
 def document(kind: Kind) -> DocumentText:
@@ -22,20 +25,59 @@ def documents() -> list[DocumentText]:
     return [document(kind) for kind in KINDS]
 
 
-def document_id(kind: Kind) -> UUID | None:
-    """The id prompt parts of this document name as their source; None when nobody has written it."""
-    return Document.objects.filter(kind=kind).values_list("id", flat=True).first()
-
-
 def versions(kind: Kind, *, before: int | None = None, limit: int = 20) -> list[Version]:
     """What the document once said, newest first; `before` is a version number to page from."""
     rows = DocumentVersion.objects.filter(kind=kind).order_by("-version")
     if before is not None:
         rows = rows.filter(version__lt=before)
-    return [
-        Version(kind, row.version, row.text, cast(Author, row.author), row.reason, row.at)
-        for row in rows[:limit]
-    ]
+    return [_version(row) for row in rows[:limit]]
+
+
+def version(kind: Kind, number: int) -> Version | None:
+    """What the document said in that version, or None. A version that is damaged is not `readable`."""
+    if not 0 < number <= _BIGGEST:
+        return None
+    row = DocumentVersion.objects.filter(kind=kind, version=number).first()
+    return _version(row) if row else None
+
+
+def newest_version(kind: Kind) -> int:
+    """The number of the version that stands; 0 when nobody has written the document."""
+    return Document.objects.filter(kind=kind).values_list("version", flat=True).first() or 0
+
+
+def version_id(kind: Kind, number: int) -> UUID | None:
+    """The id that prompt parts of that version name as their source; None when there is no such version."""
+    found = DocumentVersion.objects.filter(kind=kind, version=number)
+    return found.values_list("id", flat=True).first()
+
+
+def approved(kind: Kind, through: int) -> Version | None:
+    """The newest version up to that one which a person saved; None when all are the advisor's."""
+    rows = DocumentVersion.objects.filter(kind=kind, version__lte=through).exclude(author="advisor")
+    row = rows.order_by("-version").first()
+    return _version(row) if row else None
+
+
+def _version(row: DocumentVersion) -> Version:
+    try:
+        said, reason, readable = row.text or "", row.reason or "", True
+    except Damaged:
+        said, reason, readable = "", "", False
+    return Version(
+        id=row.id,
+        kind=cast(Kind, row.kind),
+        version=row.version,
+        text=said,
+        author=cast(Author, row.author),
+        reason=reason,
+        at=row.at,
+        origin=Origin(row.session_id, row.message_seq) if row.session_id and row.message_seq else None,
+        restores=row.restores,
+        changes=tuple(row.changes),
+        redacted_on=row.redacted_on,
+        readable=readable,
+    )
 
 
 def prompt_parts(sections: Iterable[tuple[str, str]]) -> list[Part]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from uuid import UUID
 
 from brain import queries
-from brain.domain.documents import DocumentText, Kind
+from brain.domain.documents import Kind
+from brain.domain.injected import fit
 from brain.domain.prompt import Entry, Section, SectionRequest
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
@@ -42,11 +44,27 @@ async def bible(request: SectionRequest) -> Section | None:
 
 
 async def _document(kind: Kind, request: SectionRequest) -> Section | None:
-    found, source = await unit(Scope(request.tenant_id, request.customer_id), _read, kind)
+    found = await unit(Scope(request.tenant_id, request.customer_id), _read, kind)
     if not found.text:
         return None
-    return Section(kind, LABELS[kind], (Entry(kind.upper(), found.text, kind, source),))
+    body = fit(found.text, found.approved)
+    return Section(
+        kind, LABELS[kind], (Entry(f"{kind.upper()}, version {found.version}", body, kind, found.id),)
+    )
 
 
-def _read(kind: Kind) -> tuple[DocumentText, UUID | None]:
-    return queries.document(kind), queries.document_id(kind)
+@dataclass(frozen=True)
+class _Standing:
+    """A document as it stands: the version it is, and the newest text of it that a person saved."""
+
+    version: int
+    text: str
+    approved: str
+    id: UUID | None
+
+
+def _read(kind: Kind) -> _Standing:
+    document = queries.document(kind)
+    by_person = queries.approved(kind, document.version)
+    approved = document.text if document.updated_by != "advisor" else by_person.text if by_person else ""
+    return _Standing(document.version, document.text, approved, queries.version_id(kind, document.version))

@@ -2,9 +2,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from brain import views
+from brain import history, views
 
 urlpatterns = [
     path("brain/", views.brain, name="brain"),
     path("brain/<slug:kind>/", views.document, name="document"),
+    path("brain/<slug:kind>/versions/", history.versions, name="document-versions"),
+    path("brain/<slug:kind>/versions/<int:version>/", history.version, name="document-version"),
+    path("brain/<slug:kind>/versions/<int:version>/restore/", history.restore, name="document-restore"),
+    path("brain/<slug:kind>/versions/<int:version>/remove/", history.redact, name="document-redact"),
+    path("brain/<slug:kind>/compare/", history.compare, name="document-compare"),
 ]

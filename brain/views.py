@@ -11,8 +11,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from brain import actions, queries
-from brain.domain.documents import KINDS, DocumentText, Kind, Rejected, Stale
+from brain.domain.documents import KINDS, DocumentText, Kind, Rejected, Stale, Version
 from memberintel.accounts.access import signed_in
+from memberintel.lib import tokens
 from memberintel.vault.errors import CannotOpen
 
 
@@ -42,11 +43,14 @@ ABOUT: dict[Kind, About] = {
 
 @dataclass(frozen=True)
 class Card:
-    """A document on the overview; `damaged` when it cannot be opened."""
+    """A document on the overview, with its size and limit in tokens; `damaged` when it cannot be opened."""
 
     name: str
     about: str
     document: DocumentText
+    limit: int
+    size: int = 0
+    newest: Version | None = None
     damaged: bool = False
 
 
@@ -74,13 +78,9 @@ def document(request: HttpRequest, kind: str) -> HttpResponse:
 
 def _save(request: HttpRequest, kind: Kind) -> HttpResponse:
     body, reason = request.POST.get("body", ""), request.POST.get("reason", "")
-    given = request.POST.get("base_version", "")
-    base_version = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
-    typed = {"body": body, "reason": reason}
+    base, typed = base_version(request), {"body": body, "reason": reason}
     try:
-        saved = actions.save_document(
-            kind=kind, body=body, base_version=base_version, by="customer", reason=reason[:300]
-        )
+        saved = actions.save_document(kind=kind, body=body, base_version=base, by="customer", reason=reason)
     except Stale as stale:
         return _editor(
             request,
@@ -92,10 +92,10 @@ def _save(request: HttpRequest, kind: Kind) -> HttpResponse:
             status=409,
         )
     except Rejected as rejected:
-        return _editor(request, kind, **typed, base_version=base_version, problem=rejected, status=413)
+        return _editor(request, kind, **typed, base_version=base, problem=rejected, status=413)
     except CannotOpen:
         return _editor(request, kind, **typed, damaged=True, status=503)
-    if saved.version == base_version:
+    if saved.version == base:
         messages.info(request, f"{ABOUT[kind].name} already says that; there was nothing to save.")
     else:
         messages.success(
@@ -104,22 +104,32 @@ def _save(request: HttpRequest, kind: Kind) -> HttpResponse:
     return redirect("document", kind)
 
 
+def base_version(request: HttpRequest) -> int:
+    """The version a form was made on; -1, which never stands, for what is no number."""
+    given = request.POST.get("base_version", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+
+
 def _editor(request: HttpRequest, kind: Kind, *, status: int = 200, **context: object) -> HttpResponse:
     about, limit = ABOUT[kind], settings.DOCUMENT_LIMIT_TOKENS[kind]
     page = {
         "place": "brain",
+        "kind": kind,
         "name": about.name,
         "about": about.purpose,
         "example": about.example,
         "limit": limit,
         "limit_words": limit * 3 // 4,
+        "size": tokens.count(str(context.get("body", ""))),
     }
     return render(request, "brain/document.html", page | context, status=status)
 
 
 def _card(kind: Kind) -> Card:
-    about = ABOUT[kind]
+    about, limit = ABOUT[kind], settings.DOCUMENT_LIMIT_TOKENS[kind]
     try:
-        return Card(about.name, about.purpose, queries.document(kind))
+        found = queries.document(kind)
     except CannotOpen:
-        return Card(about.name, about.purpose, DocumentText(kind), damaged=True)
+        return Card(about.name, about.purpose, DocumentText(kind), limit, damaged=True)
+    newest = queries.version(kind, found.version)
+    return Card(about.name, about.purpose, found, limit, tokens.count(found.text), newest)

@@ -52,6 +52,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 SESSION = "v1/sessions/<uuid:session>/"
+VERSION = "v1/documents/<slug:kind>/versions/<int:version>/"
 TURN = f"{SESSION}turns/<uuid:turn_id>/"
 
 urlpatterns = [
@@ -71,6 +72,9 @@ urlpatterns = [
     path("v1/documents/", brain.api.Documents.as_view(), name="api-documents"),
     path("v1/documents/<slug:kind>/", brain.api.Document.as_view(), name="api-document"),
     path("v1/documents/<slug:kind>/versions/", brain.api.Versions.as_view(), name="api-versions"),
+    path(VERSION, brain.api.Version.as_view(), name="api-version"),
+    path(f"{VERSION}restore/", brain.api.Restore.as_view(), name="api-restore"),
+    path("v1/documents/<slug:kind>/compare/", brain.api.Diff.as_view(), name="api-compare"),
     path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
     path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
     path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),

@@ -311,7 +311,18 @@ PROMPT_SECTIONS = [
 RECALL_SECTIONS: list[str] = []
 
 # What the advisor may use in a turn, in the order in which a model is offered it.
-ADVISOR_TOOLS: list[str] = ["sessions.tools.search_sessions"]
+ADVISOR_TOOLS: list[str] = [
+    "brain.tools.update_customer_brain",
+    "sessions.tools.search_sessions",
+]
+
+# Where parts of prompts come from: how to ask whether a source still stands, and where it can be read.
+PROMPT_SOURCES = {
+    "soul": "brain.sources.document",
+    "bible": "brain.sources.document",
+    "wrap_up": "wrapups.sources.wrap_up",
+    "wrap_up_draft": "wrapups.sources.draft",
+}
 
 # Who keeps something about a customer: see memberintel.privacy.participants.
 PRIVACY_PARTICIPANTS: list[str] = []

@@ -8,4 +8,4 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from sessions import indexer  # noqa: F401  (hears of what is appended)
+        from sessions import indexer, receivers  # noqa: F401  (they hear of what is appended, and removed)

@@ -18,7 +18,6 @@ from memberintel.lib import analytics, clock
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean, count_words
 from memberintel.tenancy.context import Scope, scope
-from sessions import actions as sessions
 from wrapups import jobs, tasks
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
 from wrapups.models import SessionLog
@@ -95,7 +94,6 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
         session = _delete_row(wrap_up)
         brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
         brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
-        sessions.refresh_prompt()
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
 
 

@@ -35,21 +35,40 @@ class Document(PrivateModel):
 
 
 class DocumentVersion(PrivateModel):
-    """A document as it was saved once. Never changed, never deleted but with its customer or by retention."""
+    """A document as it was saved once. Never changed, never deleted but with its customer or by retention.
+
+    Its customer may have `text` and `reason` taken out, which `redacted_on` then dates; the row stays. An edit of
+    the advisor's names the message it answered: `session_id` is no key, since a conversation may be deleted.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=16, choices=KINDS)
     version = models.PositiveIntegerField()
-    text = SealedText()
-    reason = SealedText()
+    text = SealedText(null=True)
+    reason = SealedText(null=True)
     author = models.CharField(max_length=16, choices=AUTHORS)
     at = models.DateTimeField()
+    session_id = models.UUIDField(null=True)
+    message_seq = models.PositiveIntegerField(null=True)
+    restores = models.PositiveIntegerField(null=True)
+    changes = models.JSONField(default=list)
+    redacted_on = models.DateField(null=True)
 
     class Meta:
         db_table = "document_versions"
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant_id", "customer_id", "kind", "version"], name="document_versions_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(text__isnull=False, reason__isnull=False, redacted_on__isnull=True)
+                | models.Q(text__isnull=True, reason__isnull=True, redacted_on__isnull=False),
+                name="document_versions_text_or_redacted",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(session_id__isnull=True, message_seq__isnull=True)
+                | models.Q(session_id__isnull=False, message_seq__isnull=False),
+                name="document_versions_origin",
             ),
         ]
 

@@ -118,6 +118,22 @@ class Protect(_Forward):
         ]
 
 
+class LetDefinerIn(_Forward):
+    """A policy and privileges for the functions of a definer role, on a table that was protected before."""
+
+    def __init__(self, model: str, role: str, privileges: str) -> None:
+        self.model, self.role, self.privileges = model, role, privileges
+
+    def describe(self) -> str:
+        return f"Let functions of {self.role} reach {self.model}"
+
+    def database_forwards(self, app_label: str, editor: Any, from_state: Any, to_state: Any) -> None:
+        table = to_state.apps.get_model(app_label, self.model)._meta.db_table
+        policy = CustomPolicy(f"{table}_{self.role}", EVERYTHING, roles=self.role)
+        CreatePolicy(self.model, policy).database_forwards(app_label, editor, from_state, to_state)
+        editor.execute(f"GRANT {self.privileges} ON {editor.quote_name(table)} TO {self.role}")
+
+
 class TenantForeignKey(_Forward):
     """A composite key (tenant_id, customer_id, column) to a private table protected with `referenced`.
 

@@ -26,6 +26,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-retry", "POST"): {"attempt": 1},
     ("api-presence", "POST"): {},
     ("api-document", "PUT"): {"text": "Be direct.", "base_version": 0},
+    ("api-restore", "POST"): {"base_version": 0},
     ("api-wrap-up", "PUT"): {
         "summary": "We spoke.",
         "decisions": [{"text": "Go on"}],
@@ -39,7 +40,7 @@ BODIES: dict[tuple[str, str], Any] = {
 }
 
 IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation")
-NOTHING: dict[str, Any] = {**{name: uuid4() for name in IDS}, "kind": "soul"}
+NOTHING: dict[str, Any] = {**{name: uuid4() for name in IDS}, "kind": "soul", "version": 1}
 """Ids of nothing, for every address."""
 
 
@@ -60,7 +61,7 @@ class Call:
     @property
     def by_uuid(self) -> bool:
         """Whether the path has ids that are somebody's."""
-        return bool(set(self.takes) - {"kind"})
+        return bool(set(self.takes) - {"kind", "version"})
 
     def path(self, ids: dict[str, Any]) -> str:
         """The address with these ids."""

@@ -1,21 +1,42 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from uuid import UUID
 
-from django.db import connections
+import pytest
+from django.conf import LazySettings
+from django.db import connection, connections, transaction
 
-from brain import actions, queries
+from brain import actions, queries, sources
 from brain.domain.prompt import Part, RenderedPart, assemble
+from brain.domain.sources import Source
 from brain.models import PromptPart
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import scope
 from tests.conftest import Person
 
+lost: set[UUID] = set()
+"""Things that were deleted."""
+
+
+def standing(ids: Collection[UUID]) -> set[UUID]:
+    return set(ids) - lost
+
+
+thing = Source(standing)
+
+
+@pytest.fixture(autouse=True)
+def _things(settings: LazySettings) -> None:
+    settings.PROMPT_SOURCES = {**settings.PROMPT_SOURCES, "thing": f"{__name__}.thing"}
+
 
 def part(text: str, source: UUID | None, name: str = "wrap_ups") -> RenderedPart:
-    return RenderedPart(name, text, "wrap_up", source)
+    return RenderedPart(name, text, "thing", source)
 
 
 def test_a_text_is_kept_once_and_comes_back_in_the_order_asked_for(alice: Person) -> None:
@@ -33,19 +54,19 @@ def test_removing_a_source_removes_its_text_and_nobody_elses(alice: Person) -> N
     with scope(alice.scope):
         words = '<section name="wrap_ups" label="Notes">\nthe same words\n</section>'
         digests = actions.store_parts([part(words, gone), part(words, stays)])
-        assert actions.remove_parts(source_kind="wrap_up", source_id=gone) == 1
+        assert actions.remove_parts(source_kind="thing", source_id=gone) == 1
         first, second = queries.prompt_parts([("wrap_ups", digest) for digest in digests])
         assert first == Part("wrap_ups", None, clock.now().date())
         assert second.text == words
         assert assemble([first, second])[0].splitlines()[1].startswith("(removed by you on ")
-        assert actions.remove_parts(source_kind="wrap_up", source_id=gone) == 0
+        assert actions.remove_parts(source_kind="thing", source_id=gone) == 0
 
 
 def test_what_was_removed_and_is_said_again_stands_again(alice: Person) -> None:
     source = uuid7()
     with scope(alice.scope):
         digests = actions.store_parts([part("words", source)])
-        actions.remove_parts(source_kind="wrap_up", source_id=source)
+        actions.remove_parts(source_kind="thing", source_id=source)
         assert actions.store_parts([part("words", source)]) == digests
         assert queries.prompt_parts([("wrap_ups", digests[0])]) == [Part("wrap_ups", "words")]
 
@@ -76,3 +97,85 @@ def test_two_turns_that_store_the_same_text_at_once_share_it(alice: Person) -> N
     assert all(each == results[0] for each in results)
     with scope(alice.scope):
         assert PromptPart.objects.count() == 2
+
+
+def test_a_source_that_was_deleted_since_it_was_read_is_kept_without_its_text(alice: Person) -> None:
+    gone, stays = uuid7(), uuid7()
+    with scope(alice.scope):
+        before = actions.store_parts([part("stood here once", gone)])
+        lost.add(gone)
+        digests = actions.store_parts(
+            [part("stood here once", gone), part("new words", gone), part("there", stays)]
+        )
+        assert digests[:1] == before
+        texts = [each.text for each in queries.prompt_parts([("wrap_ups", digest) for digest in digests])]
+        assert texts == [None, None, "there"]
+
+
+def test_a_kind_nobody_answers_for_is_an_error(alice: Person) -> None:
+    with scope(alice.scope):
+        with pytest.raises(sources.UnknownSource, match="'riddle'"):
+            actions.store_parts([RenderedPart("memory", "words", "riddle", uuid7())])
+        actions.store_parts([RenderedPart("base", "words", "riddle", None)])
+
+
+@pytest.mark.parametrize("deleted_first", [True, False])
+def test_a_source_deleted_while_its_text_is_being_stored_leaves_no_copy(
+    alice: Person, deleted_first: bool
+) -> None:
+    """Two transactions at once: whichever comes first, the text is in no prompt afterwards."""
+    source = _saved_and_replaced(alice)
+    entered, go_on = Event(), Event()
+
+    def delete() -> None:
+        with scope(alice.scope), transaction.atomic():
+            actions.redact(kind="bible", version=1)
+            if deleted_first:
+                entered.set()
+                assert go_on.wait(30)
+
+    def store() -> list[str]:
+        with scope(alice.scope), transaction.atomic():
+            digests = actions.store_parts([RenderedPart("bible", "the door code", "bible", source)])
+            if not deleted_first:
+                entered.set()
+                assert go_on.wait(30)
+            return digests
+
+    first, second = (delete, store) if deleted_first else (store, delete)
+    with ThreadPoolExecutor(2) as threads:
+        running = threads.submit(_then_close, first)
+        assert entered.wait(30)
+        other = threads.submit(_then_close, second)
+        _until_waiting(alice)
+        go_on.set()
+        results = [running.result(60), other.result(60)]
+    digests = next(each for each in results if each)
+    with scope(alice.scope):
+        assert queries.prompt_parts([("bible", digests[0])])[0].text is None
+
+
+def _saved_and_replaced(person: Person) -> UUID:
+    with scope(person.scope):
+        for base, body in enumerate(("the door code", "no code")):
+            actions.save_document(kind="bible", body=body, base_version=base, by="customer", reason="")
+        return next(each.id for each in queries.versions("bible") if each.version == 1)
+
+
+def _then_close(work: Callable[[], list[str] | None]) -> list[str] | None:
+    try:
+        return work()
+    finally:
+        connections.close_all()
+
+
+def _until_waiting(person: Person) -> None:
+    """Until a transaction waits for another that keeps or removes parts."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with scope(person.scope), connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+            if cursor.fetchone()[0]:
+                return
+        time.sleep(0.02)
+    raise AssertionError("nobody waits")

@@ -26,6 +26,7 @@ MORE: dict[str, dict[str, Any]] = {
     "usage.TenantMonth": {"month": lambda: date(2000, 1, 1) + timedelta(days=uuid4().int % 9_000)},
     "usage.LedgerEntry": {"outcome": "complete"},
     "brain.PromptPart": {"text": "a part"},
+    "brain.DocumentVersion": {"text": "a text", "reason": "a reason"},
     "privacy.StaffRequest": {"decision": "declined", "decided_by": UUID(int=2), "decided_at": clock.now()},
 }
 SIMPLE: tuple[tuple[type[models.Field[Any, Any]], Callable[[], Any]], ...] = (

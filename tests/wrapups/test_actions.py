@@ -125,7 +125,7 @@ def test_deleting_takes_the_row_and_its_copies_in_prompts(alice: Person, session
     parts = [
         RenderedPart("wrap_ups", "notes", "wrap_up", before.id),
         RenderedPart("wrap_ups", "draft", "wrap_up_draft", session),
-        RenderedPart("soul", "soul", "soul", uuid4()),
+        RenderedPart("soul", "soul", "soul", None),
     ]
     with scope(alice.scope):
         digests = brain.store_parts(parts)
