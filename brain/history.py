@@ -132,7 +132,8 @@ def _folded(lines: list[Line]) -> list[Stretch]:
     found: list[Stretch] = []
     for shown, group in groupby(enumerate(lines), key=lambda numbered: numbered[0] in near):
         stretch = [line for _, line in group]
-        found.append(Stretch(stretch) if shown else Stretch(skipped=len(stretch)))
+        worth = shown or len(stretch) == 1  # saying that one line is passed over takes a line too
+        found.append(Stretch(stretch) if worth else Stretch(skipped=len(stretch)))
     return found
 
 

@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 
 from brain import actions
 from brain.domain.prompt import RenderedPart, Section, SectionRequest, parts
+from brain.domain.room import fitted
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
@@ -112,7 +113,12 @@ def _outcome(task: asyncio.Future[Section | None]) -> object:
 
 
 async def _stored(request: SectionRequest, sections: Sequence[Section | None]) -> list[StoredPart]:
-    rendered: list[RenderedPart] = [part for section in sections if section for part in parts(section)]
+    rendered: list[RenderedPart] = [
+        part
+        for section in sections
+        if section
+        for part in parts(fitted(section, settings.SECTION_BUDGETS.get(section.name)))
+    ]
     if not rendered:
         return []
     digests = await unit(Scope(request.tenant_id, request.customer_id), actions.store_parts, rendered)

@@ -37,6 +37,11 @@ def links(named: Iterable[tuple[str, UUID | None]]) -> dict[tuple[str, UUID], Li
     }
 
 
+def kinds() -> Collection[str]:
+    """The kinds somebody answers for."""
+    return settings.PROMPT_SOURCES.keys()
+
+
 def source(kind: str) -> Source:
     """The source of that kind."""
     path = settings.PROMPT_SOURCES.get(kind)

@@ -13,6 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 import brain.api
 import sessions.api
+import sessions.knowledge_api
 import wrapups.api
 from memberintel.accounts import api as accounts
 from memberintel.accounts import team_api, usage_api
@@ -61,6 +62,7 @@ urlpatterns = [
     path("v1/messages/", sessions.api.Messages.as_view(), name="api-messages"),
     path("v1/sessions/", sessions.api.Sessions.as_view(), name="api-sessions"),
     path(SESSION, sessions.api.Session.as_view(), name="api-session"),
+    path(f"{SESSION}knowledge/", sessions.knowledge_api.Knowledge.as_view(), name="api-knowledge"),
     path(f"{SESSION}end/", sessions.api.End.as_view(), name="api-end"),
     path(f"{SESSION}leaving/", sessions.api.Leaving.as_view(), name="api-leaving"),
     path(f"{SESSION}wrap-up/", wrapups.api.OfSession.as_view(), name="api-session-wrap-up"),

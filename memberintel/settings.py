@@ -333,13 +333,24 @@ DAILY_STEPS = {
     "monthly_report": "memberintel.report.step",
 }
 
+# Tokens each section of a prompt may have, of text as it was written; entries above it give way whole, and the
+# section says so. Documents within their own limits always fit.
+SECTION_BUDGETS = {
+    "soul": 2_000,
+    "bible": 8_000,
+    "heartbeat": 2_000,
+    "wrap_ups": 8_000,
+    "memory": 2_000,
+    "shared_knowledge": 4_000,
+}
+
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
 
 TOOL_ROUNDS = 8  # how often a model may ask for tools before it must answer
 TOOLS_AT_ONCE = 4  # of the calls of one round, how many run side by side
 TOOL_CALLS_A_ROUND = 16
 TOOL_RESULT_CHARACTERS = 20_000  # of a longer result the model reads the beginning
-TOOL_ERROR_CHARACTERS = 2_000
+TOOL_ERROR_CHARACTERS = 50_000  # a refused edit carries the document it is to be made on
 # Shares of the chat model's window, in our own count of tokens; providers count up to a third more.
 COMPACT_ABOVE = 0.6  # a request above this has its older part summarised
 REQUEST_UP_TO = 0.8  # a request above this is not sent; what is left is for the answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions import views
+from sessions import knowledge, views
 
 urlpatterns = [
     path("chat/", views.chat, name="chat"),
@@ -14,4 +14,5 @@ urlpatterns = [
     path("sessions/<uuid:session>/", views.transcript, name="session"),
     path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
     path("sessions/<uuid:session>/remembered/", views.remembered, name="remembered"),
+    path("sessions/<uuid:session>/knowledge/", knowledge.page, name="session-knowledge"),
 ]

@@ -252,7 +252,8 @@ def turn(request: HttpRequest, session: UUID, turn: UUID) -> HttpResponse:
 @signed_in
 def remembered(request: HttpRequest, session: UUID) -> HttpResponse:
     """What the advisor knows in a session, for the script to put beside a conversation that has just begun."""
-    context = {"prompts": queries.prompts(_session(session))}
+    row = _session(session)
+    context = {"prompts": queries.prompts(row), "session": row}
     response = render(request, "sessions/_remembered.html", context)
     response["Cache-Control"] = "no-store"
     return response

@@ -40,7 +40,7 @@ STRANGERS = (
 )
 FRESH = (
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
-    *("/colleagues/", "/usage/"),
+    *("/colleagues/", "/usage/", "/brain/soul/versions/"),
 )
 
 
@@ -57,9 +57,10 @@ def fill(owner: Person) -> str:
     with scope(owner.scope):
         accounts.save_person(Known(HTML, "Europe/Berlin", "en"))
         brain.save_document(kind="soul", body=f"Call me {HTML}", base_version=0, by="customer", reason=HTML)
-        brain.save_document(
-            kind="bible", body=f"# Studio\n\n{HTML}", base_version=0, by="customer", reason=""
-        )
+        for base, words in enumerate(
+            (f"# Studio\n\n{HTML}\n\nPrice: $49", f"# Studio\n\n{HTML}\n\nPrice: $59")
+        ):
+            brain.save_document(kind="bible", body=words, base_version=base, by="customer", reason=HTML)
         invited = invitations.invite(f"invited-{uuid4().hex[:8]}@example.com", by=owner.user.id)
         colleagues.remove(_colleague(owner).user.id, by=owner.user.id)
     return f"/invitations/{invitations.token(invited)}/"
@@ -98,6 +99,12 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
                         "/brain/",
                         "/brain/soul/",
                     ),
+                    *(
+                        "/brain/bible/versions/",
+                        "/brain/bible/versions/1/",
+                        "/brain/bible/versions/1/remove/",
+                    ),
+                    *("/brain/bible/compare/?before=1&after=2", f"/sessions/{session}/knowledge/"),
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
                     *(f"/colleagues/{colleague.user.id}/remove/", "/accounts/email/"),
