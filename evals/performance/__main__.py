@@ -16,9 +16,11 @@ def main() -> None:
     subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=owner, check=True)
     django.setup()
 
-    from evals.performance import compaction, log, results, rls, search
+    from evals.performance import compaction, log, prefix, results, rls, search
 
-    results.show([*log.figures(), *compaction.figures(), *rls.figures(), *search.figures()])
+    results.show(
+        [*log.figures(), *compaction.figures(), *prefix.figures(), *rls.figures(), *search.figures()]
+    )
 
 
 if __name__ == "__main__":

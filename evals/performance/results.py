@@ -31,6 +31,11 @@ def at_most(work: str, value: float, limit: float, unit: str) -> Figure:
     return Figure(work, round(value, 3), unit, f"<= {limit:g} {unit}", value <= limit)
 
 
+def at_least(work: str, value: float, limit: float, unit: str) -> Figure:
+    """A figure that is good when it is large."""
+    return Figure(work, round(value, 3), unit, f">= {limit:g} {unit}", value >= limit)
+
+
 def plain(work: str, value: float, unit: str) -> Figure:
     """A figure without a target, such as a floor."""
     return Figure(work, round(value, 3), unit, "", None)

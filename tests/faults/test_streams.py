@@ -14,8 +14,9 @@ from uuid import UUID
 import pytest
 
 from memberintel.tenancy.context import scope
-from sessions import log, queries
+from sessions import lease, log, queries
 from sessions.domain import events as kinds
+from sessions.domain import marks
 from sessions.domain.events import Event
 from sessions.models import Session
 from tests.conftest import Person, make_person
@@ -103,6 +104,35 @@ def _the_next_answer_sees_what_was_cut_off(many: Webs, web: Web, reader: Watched
 def _lapsed(reader: Watched) -> bool:
     with scope(reader.person.scope):
         return queries.running_turn(Session.objects.get(id=reader.said["session"])) is None
+
+
+def test_a_process_killed_while_a_tool_runs_leaves_a_call_without_a_result(many: Webs) -> None:
+    many.play(
+        {"steps": [{"text": "Let me wait. "}, {"tool": "wait", "arguments": {"seconds": 90}, "id": "t1"}]}
+    )
+    web = many.start()
+    reader = Watched(web)
+    until(lambda: reader.reading.tools)
+    until(lambda: _calls(reader))  # it is in the log before it is made
+    web.kill()
+    reader.thread.join()
+    assert _calls(reader) == [("t1", "wait", None)]
+    assert saved_text(events_of(reader.person, reader.said["session"])) == "Let me wait. "
+    with scope(reader.person.scope):
+        lease.revoke(UUID(reader.said["session"]), UUID(reader.said["turn"]))  # as if it had lapsed
+    many.play({"steps": [{"text": "Going on."}]})
+    other = many.start()
+    following = Reading()
+    following.follow(reader.browser, other, reader.browser.say(other, "Please go on.").json()["stream"])
+    assert following.end == ("done", {"outcome": "complete"})
+    assert marks.NO_RESULT in many.sent()[-1]
+    page = reader.browser.page(other, f"/sessions/{reader.said['session']}/")
+    assert "No result came; whether it took effect is not known." in page
+
+
+def _calls(reader: Watched) -> list[tuple[str, str, str | None]]:
+    events = events_of(reader.person, reader.said["session"])
+    return [(call["id"], call["name"], call["result"]) for event in events for call in kinds.tools_of(event)]
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ HOST = "127.0.0.1"
 CSRF = "a" * 32
 
 
-def until[T](ready: Callable[[], T | None], seconds: float = 60.0) -> T:
+def until[T](ready: Callable[[], T | None], seconds: float = 180.0) -> T:
     """What `ready` gives as soon as it is true."""
     deadline = time.monotonic() + seconds
     while not (found := ready()):
@@ -62,6 +62,7 @@ class Webs:
 
     folder: Path
     variables: Mapping[str, str]
+    route: str = "scripted:fault"
     started: list[Web] = field(default_factory=list)
 
     @property
@@ -102,8 +103,9 @@ class Webs:
                     **self.variables,
                     "MEMBERINTEL_PROCESS": "web",
                     "DATABASE_POOL": "8",
-                    "LLM_ROUTE_CHAT": "scripted:fault",
+                    "LLM_ROUTE_CHAT": self.route,
                     "MEMBERINTEL_LLM_SCRIPT": str(self.script),
+                    "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
                 },
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -131,9 +133,11 @@ class Webs:
 
 
 @contextmanager
-def webs(folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[Webs]:
-    """Web processes on the run's own services, or those that `variables` name."""
-    made = Webs(folder, dict(os.environ) if variables is None else variables)
+def webs(
+    folder: Path, variables: Mapping[str, str] | None = None, *, route: str = "scripted:fault"
+) -> Iterator[Webs]:
+    """Web processes on the run's own services, or those that `variables` name; their chat takes that route."""
+    made = Webs(folder, dict(os.environ) if variables is None else variables, route)
     try:
         yield made
     finally:
@@ -167,7 +171,7 @@ class Browser:
             base_url=web.url,
             cookies=self.cookies,
             headers={"X-CSRFToken": CSRF, "Referer": web.url},
-            timeout=60,
+            timeout=180,
         )
 
     def say(self, web: Web, text: str, *, key: str = "", **more: Any) -> httpx.Response:
@@ -175,6 +179,11 @@ class Browser:
         with self.client(web) as client:
             given = {"text": text, "client_key": key or f"key-{uuid4()}"} | more
             return client.post("/api/v1/messages/", json=given)
+
+    def page(self, web: Web, path: str) -> str:
+        """Look at a page."""
+        with self.client(web) as client:
+            return client.get(path).text
 
     def post(self, web: Web, path: str, given: Mapping[str, Any] | None = None) -> httpx.Response:
         """Call the API."""
@@ -191,6 +200,7 @@ class Reading:
     end: tuple[str, Any] | None = None
     arrived: list[tuple[float, int]] = field(default_factory=list)
     reconnects: int = 0
+    tools: list[dict[str, Any]] = field(default_factory=list)
 
     def take(self, event: sse.ServerEvent) -> None:
         """Show one event."""
@@ -200,6 +210,8 @@ class Reading:
             self.text = data["text"]
         elif event.event == "text":
             self.text += data["text"]
+        elif event.event == "tool":
+            self.tools.append(data)
         elif event.event in ("done", "error"):
             self.end = (event.event, data)
         elif event.event == "reconnect":
