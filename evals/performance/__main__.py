@@ -16,10 +16,17 @@ def main() -> None:
     subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=owner, check=True)
     django.setup()
 
-    from evals.performance import compaction, log, prefix, results, rls, search
+    from evals.performance import compaction, log, prefix, results, rls, search, sweep
 
     results.show(
-        [*log.figures(), *compaction.figures(), *prefix.figures(), *rls.figures(), *search.figures()]
+        [
+            *log.figures(),
+            *compaction.figures(),
+            *prefix.figures(),
+            *rls.figures(),
+            *search.figures(),
+            *sweep.figures(),
+        ]
     )
 
 
