@@ -18,6 +18,7 @@ import wrapups.api
 from memberintel.accounts import api as accounts
 from memberintel.accounts import team_api, usage_api
 from memberintel.accounts.problems import Problem
+from wrapups.journal import api as journal
 
 
 def open_to_all(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -79,6 +80,10 @@ urlpatterns = [
     path("v1/documents/<slug:kind>/compare/", brain.api.Diff.as_view(), name="api-compare"),
     path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
     path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
+    path("v1/journal/", journal.Journal.as_view(), name="api-journal"),
+    path("v1/journal/<str:day>/", journal.OneDay.as_view(), name="api-journal-day"),
+    path("v1/journal/<str:day>/sessions/", journal.OfDay.as_view(), name="api-journal-sessions"),
+    path(f"{SESSION}journal/", journal.OfSession.as_view(), name="api-session-journal"),
     path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),
     path("v1/colleagues/", team_api.Colleagues.as_view(), name="api-colleagues"),
     path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),

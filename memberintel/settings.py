@@ -220,7 +220,7 @@ _ROUTES = {
     "embed": "offline:extractive",
 }
 # The offline advisor answers what it can while no provider has a key.
-_WITHOUT_KEY = {"chat", "wrap_up", "compact"}
+_WITHOUT_KEY = {"chat", "wrap_up", "compact", "journal", "mood"}
 LLM_ROUTES: dict[str, tuple[str, ...]] = {  # LLM_ROUTE_CHAT=provider:model,provider:model re-routes chat
     purpose: tuple(
         env.names(

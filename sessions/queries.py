@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -63,6 +64,12 @@ def list_sessions(
     if until is not None:
         rows = rows.filter(last_activity_at__lt=until)
     return list(rows[:limit])
+
+
+def spans(wanted: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
+    """First and last message of the customer in each of these sessions; those that are not theirs are left out."""
+    rows = Session.objects.filter(id__in=list(wanted)).values_list("id", "started_at", "ended_at")
+    return {session: (started, ended) for session, started, ended in rows}
 
 
 def running_turn(session: Session) -> UUID | None:

@@ -8,11 +8,14 @@ from uuid import UUID
 
 from memberintel.tenancy.context import Scope
 from wrapups import work, writer
+from wrapups.journal import writer as journal
 from wrapups.models import JobKind
 from wrapups.work import Make, Outcome
 
 MAKERS: Final[Mapping[str, Make]] = {
     JobKind.WRAP_UP: writer.make,
+    JobKind.JOURNAL: journal.make_blob,
+    JobKind.MOOD: journal.make_mood,
 }
 
 

@@ -63,6 +63,42 @@ class SessionLog(PrivateModel):
         return str(self.id)
 
 
+class JournalEntry(PrivateModel):
+    """A session's place in the journal: the passage, how the customer felt, either of which may not be there yet.
+
+    `feeling` is {mood, energy, reason, themes}. No day is stored: which one it is depends on the customer's time
+    zone, and follows when that changes.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    session_id = models.UUIDField(editable=False)
+    session_started_at = models.DateTimeField(editable=False)
+    session_last_activity_at = models.DateTimeField(editable=False)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    blob = SealedText(null=True)
+    feeling = SealedJSON(null=True)
+    blob_by = models.CharField(max_length=160, blank=True, default="")
+    feeling_by = models.CharField(max_length=160, blank=True, default="")
+    edited_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "journal_entries"
+        verbose_name_plural = "journal entries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "session_id"], name="journal_entries_one_per_session"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant_id", "customer_id", "session_started_at"], name="journal_entries_by_start"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class JobKind(models.TextChoices):
     """What can be owed for a closed session."""
 
@@ -117,6 +153,11 @@ class ClosingJob(PrivateModel):
             models.Index(
                 fields=["tenant_id", "customer_id", "kind", "-session_last_activity_at"],
                 name="closing_jobs_recent",
+            ),
+            # What was closed on a day.
+            models.Index(
+                fields=["tenant_id", "customer_id", "kind", "session_started_at"],
+                name="closing_jobs_by_start",
             ),
             # What the backfill looks through: small however many jobs are done.
             models.Index(

@@ -32,23 +32,29 @@ class ClosedSession(Protocol):
 
 @receiver(session_closed, dispatch_uid="wrapups.owe_wrap_up")
 def owe_wrap_up(sender: object, session: ClosedSession, now: datetime, **kwargs: Any) -> None:
-    """Owe the wrap-up, or note why there is none. Nothing is owed for an erased session."""
+    """Owe wrap-up, journal and mood, or note why there is no wrap-up. Nothing is owed for an erased session."""
     if session.close_reason == "erased":
         return
     state = _state(session)
-    job = ClosingJob.objects.create(
+    kinds = JobKind if state == JobState.QUEUED else (JobKind.WRAP_UP,)
+    jobs = ClosingJob.objects.bulk_create(_job(session, kind, state) for kind in kinds)
+    if state == JobState.QUEUED:
+        scope = Scope(session.tenant_id, session.customer_id)
+        for job in jobs:
+            transaction.on_commit(partial(nudge, job.id, scope), robust=True)
+
+
+def _job(session: ClosedSession, kind: str, state: JobState) -> ClosingJob:
+    return ClosingJob(
         tenant_id=session.tenant_id,
         customer_id=session.customer_id,
         session_id=session.id,
         session_started_at=session.started_at,
         session_last_activity_at=session.last_activity_at,
-        kind=JobKind.WRAP_UP,
+        kind=kind,
         state=state,
         created_at=clock.now(),  # an import closes at times of the past; waiting is counted from today
     )
-    if state == JobState.QUEUED:
-        scope = Scope(session.tenant_id, session.customer_id)
-        transaction.on_commit(partial(nudge, job.id, scope), robust=True)
 
 
 def _state(session: ClosedSession) -> JobState:

@@ -1,10 +1,11 @@
-"""Addresses of wrap-ups."""
+"""Addresses of wrap-ups and the journal."""
 
 from __future__ import annotations
 
 from django.urls import path
 
 from wrapups import views
+from wrapups.journal import views as journal
 
 urlpatterns = [
     path("wrap-ups/", views.wrap_up_list, name="wrap-ups"),
@@ -12,4 +13,7 @@ urlpatterns = [
     path("wrap-ups/<uuid:wrap_up>/edit/", views.edit, name="wrap-up-edit"),
     path("wrap-ups/<uuid:wrap_up>/delete/", views.delete, name="wrap-up-delete"),
     path("sessions/<uuid:session>/wrap-up/", views.of_session, name="session-wrap-up"),
+    path("journal/", journal.journal, name="journal"),
+    path("journal/<str:day>/", journal.one_day, name="journal-day"),
+    path("journal/sessions/<uuid:session>/edit/", journal.edit, name="journal-edit"),
 ]

@@ -12,6 +12,7 @@ SCOPES: Final = {
     "chat": "Talk to the advisor: send, follow, stop and retry, open and end conversations",
     "brain": "Read and change SOUL and BIBLE",
     "wrapups": "Read, edit and delete wrap-ups",
+    "journal": "Read and edit the journal",
     "account": "Read and change settings, list and revoke tokens",
 }
 SHOWN: Final = 9  # characters of a token that stay visible, to tell it from others

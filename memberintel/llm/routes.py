@@ -12,7 +12,7 @@ from memberintel.llm.errors import Unavailable
 OFFLINE = "offline"
 # A customer must never mistake extraction for advice because a provider was down for a minute, nor must an
 # extract pass for a summary.
-NEVER_OFFLINE_AS_FALLBACK = frozenset({"chat", "wrap_up", "compact"})
+NEVER_OFFLINE_AS_FALLBACK = frozenset({"chat", "wrap_up", "compact", "journal", "mood"})
 
 
 class UnknownPurpose(ValueError):

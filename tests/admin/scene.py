@@ -19,7 +19,7 @@ from memberintel.usage.models import ChargeCounter, Kind, Run
 from sessions.models import Session
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
-from wrapups.models import ClosingJob, JobState, SessionLog
+from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 PLANTED = "Zanzibarquagga"
 SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all members of the site by Friday."
@@ -46,7 +46,7 @@ def plant(person: Person) -> Scene:
         row = Session.objects.get(id=session)
         row.title = SENTENCE
         row.save(update_fields=["title"])
-        job = ClosingJob.objects.get(session_id=session)
+        job = ClosingJob.objects.get(session_id=session, kind=JobKind.WRAP_UP)
         ClosingJob.objects.filter(id=job.id).update(state=JobState.FAILED, attempt=5, last_error="overloaded")
         call = record_call(_call(session))
         document = Document.objects.get(kind="soul")

@@ -34,13 +34,19 @@ BODIES: dict[tuple[str, str], Any] = {
         "new_context": [],
         "next_session_note": "Ask.",
     },
+    ("api-session-journal", "PUT"): {"summary": "I raised the price."},
     ("api-profile", "PATCH"): {"display_name": "Alice"},
     ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
 
 IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation")
-NOTHING: dict[str, Any] = {**{name: uuid4() for name in IDS}, "kind": "soul", "version": 1}
+NOTHING: dict[str, Any] = {
+    **{name: uuid4() for name in IDS},
+    "kind": "soul",
+    "version": 1,
+    "day": "2026-07-21",
+}
 """Ids of nothing, for every address."""
 
 
@@ -61,7 +67,7 @@ class Call:
     @property
     def by_uuid(self) -> bool:
         """Whether the path has ids that are somebody's."""
-        return bool(set(self.takes) - {"kind", "version"})
+        return bool(set(self.takes) - {"kind", "version", "day"})
 
     def path(self, ids: dict[str, Any]) -> str:
         """The address with these ids."""

@@ -16,7 +16,7 @@ from sessions import closing, log
 from sessions.domain import events as kinds
 from sessions.log import Turn
 from sessions.models import CloseReason, Session
-from wrapups.models import ClosingJob, SessionLog
+from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 PLAN = (
     "We decided to run a 20 % discount campaign for the yearly plan from 1 March. I'll write the e-mail to the"
@@ -40,8 +40,12 @@ def talked(
     at: datetime | None = None,
     off_record: bool = False,
     continues: UUID | None = None,
+    journal: bool = False,
 ) -> UUID:
-    """A session with these messages, the customer's first and then by turns; ended. Its id."""
+    """A session with these messages, the customer's first and then by turns; ended. Its id.
+
+    Without `journal` a wrap-up alone is owed for it.
+    """
     at = at or clock.now() - timedelta(hours=1)
     with scope(who):
         row = Session(
@@ -60,13 +64,16 @@ def talked(
                 )
             log.append(row.id, draft, turn=turn, at=at + timedelta(minutes=place))
         assert closing.close(row.id, reason=CloseReason.ENDED, by="customer", now=clock.now())
+        if not journal:
+            rest = ClosingJob.objects.filter(session_id=row.id).exclude(kind=JobKind.WRAP_UP)
+            rest.update(state=JobState.DELETED)
     return row.id
 
 
-def job_of(who: Scope, session: UUID) -> ClosingJob:
-    """The session's job as it stands."""
+def job_of(who: Scope, session: UUID, kind: str = JobKind.WRAP_UP) -> ClosingJob:
+    """A job of the session's as it stands."""
     with scope(who):
-        return ClosingJob.objects.get(session_id=session)
+        return ClosingJob.objects.get(session_id=session, kind=kind)
 
 
 def wrap_ups(who: Scope, session: UUID) -> list[SessionLog]:

@@ -20,7 +20,7 @@ from memberintel.usage.models import Run
 from tests.conftest import Person
 from tests.wrapups.stage import ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import backfill, jobs, makers, work
-from wrapups.models import ClosingJob, JobState
+from wrapups.models import ClosingJob, JobKind, JobState
 
 Login = Callable[[str], AbstractContextManager[None]]
 
@@ -37,7 +37,7 @@ class Later:
 
 def change(person: Person, session: UUID, **fields: Any) -> None:
     with scope(person.scope):
-        ClosingJob.objects.filter(session_id=session).update(**fields)
+        ClosingJob.objects.filter(session_id=session, kind=JobKind.WRAP_UP).update(**fields)
 
 
 def fill(login: Login, *, at_once: bool = False, later: Later | None = None) -> dict[str, int]:

@@ -16,7 +16,7 @@ from sessions.models import CloseReason, Session
 from tests.conftest import Person
 from tests.wrapups.stage import PLAN, job_of, talked
 from wrapups import tasks
-from wrapups.models import ClosingJob, JobState
+from wrapups.models import ClosingJob, JobKind, JobState
 
 
 @pytest.fixture
@@ -29,11 +29,14 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return put
 
 
-def test_a_substantive_session_owes_a_wrap_up(alice: Person, nudges: list[tuple[Any, ...]]) -> None:
-    job = job_of(alice.scope, talked(alice.scope, PLAN))
-    assert (job.state, job.attempt, job.kind) == (JobState.QUEUED, 0, "wrap_up")
+def test_a_substantive_session_owes_wrap_up_journal_and_mood(
+    alice: Person, nudges: list[tuple[Any, ...]]
+) -> None:
+    session = talked(alice.scope, PLAN, journal=True)
+    jobs = [job_of(alice.scope, session, kind) for kind in JobKind]
+    assert [(job.state, job.attempt) for job in jobs] == [(JobState.QUEUED, 0)] * 3
     ids = {"tenant": str(alice.scope.tenant_id), "customer": str(alice.scope.customer_id)}
-    assert nudges == [((str(job.id),), ids)]
+    assert nudges == [((str(job.id),), ids) for job in jobs]
 
 
 def test_a_trivial_session_owes_none(alice: Person, nudges: list[tuple[Any, ...]]) -> None:

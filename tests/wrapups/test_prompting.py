@@ -16,6 +16,8 @@ AT = datetime(2023, 3, 12, 6, 30, tzinfo=UTC)
 SHA256 = {
     "wrap_up_1": "d9fc9dd55856b9fd1352f0c2475d7f6f3dafda7b744d9ae1316c972eef4c0aa1",
     "wrap_up_tight_1": "4697ab82adb327d8e3cbff3c709b5c4b8ded45eda0f97aa0f0b0d57e0f0150d7",
+    "journal_1": "387d46f044997d478ed84e2d8bb69422778a93817433cb9dbf6729734e71ac42",
+    "mood_1": "7e0e4322613f85d239846ff4b046ae3e6d876d56771c9e2a4f74391521d3f1e7",
 }
 
 

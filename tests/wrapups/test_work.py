@@ -10,11 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from memberintel.lib import clock
 from memberintel.llm.errors import Overloaded
 from memberintel.tenancy.context import Scope, scope
 from tests.conftest import Person
-from tests.wrapups.stage import PLAN, run, talked
+from tests.wrapups.stage import PLAN, job_of, run, talked
 from wrapups import makers, work
 from wrapups.jobs import Claim, Store
 from wrapups.models import ClosingJob, JobKind, JobState
@@ -24,16 +23,7 @@ Login = Callable[[str], AbstractContextManager[None]]
 
 def owed(person: Person, kind: JobKind) -> UUID:
     """A queued job of that kind for a session of its own."""
-    session = talked(person.scope, PLAN)
-    with scope(person.scope):
-        row = ClosingJob.objects.create(
-            session_id=session,
-            session_started_at=clock.now(),
-            session_last_activity_at=clock.now(),
-            kind=kind,
-            state=JobState.QUEUED,
-        )
-    return row.id
+    return job_of(person.scope, talked(person.scope, PLAN, journal=True), kind).id
 
 
 def do(person: Person, job: UUID, login: Login, make: work.Make, kind: str = JobKind.JOURNAL) -> work.Outcome:

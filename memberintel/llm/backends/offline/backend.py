@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memberintel.lib import tokens
 from memberintel.llm.backends.base import RawDelta, Request
-from memberintel.llm.backends.offline import advice, notes, stems
+from memberintel.llm.backends.offline import advice, diary, notes, stems
 from memberintel.llm.errors import BadRequest
 from memberintel.llm.types import Embeddings, Finished, TextDelta, Usage
 
@@ -68,5 +68,7 @@ _SERVED: dict[str, Callable[[Request], str]] = {
     "wrap_up": lambda request: notes.wrap_up(request.prompt),
     "compact": lambda request: notes.compact(request.prompt),
     "distill": lambda request: notes.distill(request.prompt, request.output),
+    "journal": lambda request: diary.passage(request.prompt),
+    "mood": lambda request: diary.mood(request.prompt),
     "title": lambda request: notes.title(request.prompt),
 }

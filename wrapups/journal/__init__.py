@@ -1,0 +1,1 @@
+"""The journal: the customer's own days, told from what they wrote."""
