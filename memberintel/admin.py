@@ -1,6 +1,7 @@
 """The support desk: Django's admin behind the product's own sign-in and a second factor.
 
-Only pages made for it are shown; those that packages bring count tables and offer to delete.
+Its pages run without anybody's key. Only pages made for it are shown; those that packages bring count tables and
+offer to delete.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.views.decorators.csp import csp_override
 from unfold.sites import UnfoldAdminSite
 
 from memberintel.accounts import two_factor
+from memberintel.privacy import desk
+from memberintel.tenancy import staff
 from memberintel.tenancy.desk import Look, configured
+from memberintel.vault import keyring
 
 type View = Callable[..., HttpResponseBase]
 
@@ -43,16 +48,24 @@ class Desk(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
         super().unregister([model for model in models if self.is_registered(model)])
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Staff belong to no tenant: a customer with a flag set by mistake is still a customer."""
-        user = request.user
-        return user.is_active and user.is_staff and user.tenant_id is None
+        """Active staff, and nobody of a tenant."""
+        return request.user.is_authenticated and staff.is_staff(request.user)
+
+    def get_urls(self) -> list[Any]:
+        """Django's, and those on which content is opened."""
+        return [*desk.urls(), *super().get_urls()]
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Every page of the desk passes the gate, under the desk's content security policy."""
         inner = super().admin_view(view, cacheable)
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            return self._refusal(request) or inner(request, *args, **kwargs)
+            if refusal := self._refusal(request):
+                return refusal
+            with keyring.only():  # nobody's content opens on the desk but by `privacy.opening`
+                response = inner(request, *args, **kwargs)
+                # Rendered here and not by the handler, where the keys would be at hand again.
+                return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
         return csp_override(settings.DESK_CSP)(update_wrapper(guarded, view))
 

@@ -12,6 +12,7 @@ from django.urls import path
 from drf_spectacular.generators import SchemaGenerator
 
 import brain.api
+import memberintel.privacy.api
 import sessions.api
 import sessions.knowledge_api
 import wrapups.api
@@ -60,6 +61,7 @@ TURN = f"{SESSION}turns/<uuid:turn_id>/"
 urlpatterns = [
     path("docs/", docs, name="api-docs"),
     path("openapi.json", openapi, name="api-description"),
+    path("v1/privacy/audit/", memberintel.privacy.api.Audit.as_view(), name="api-audit"),
     path("v1/messages/", sessions.api.Messages.as_view(), name="api-messages"),
     path("v1/sessions/", sessions.api.Sessions.as_view(), name="api-sessions"),
     path(SESSION, sessions.api.Session.as_view(), name="api-session"),

@@ -37,7 +37,13 @@ PLACES = (
     ("usage_chargecounter", "Budgets used", "speed"),
     ("usage_monthlyreport", "Monthly reports", "summarize"),
 )
-GROUPS = (("Customers", PLACES[:3]), ("Content, as metadata", PLACES[3:6]), ("Work and cost", PLACES[6:]))
+RECORD = (("privacy_auditrow", "Audit", "visibility"), ("privacy_staffrequest", "Requests", "how_to_reg"))
+GROUPS = (
+    ("Customers", PLACES[:3]),
+    ("Content, as metadata", PLACES[3:6]),
+    ("Work and cost", PLACES[6:]),
+    ("On record", RECORD),
+)
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,12 @@ ACCOUNT_CHANGE_EMAIL = True  # one address each; a new one counts once it is con
 ACCOUNT_REAUTHENTICATION_REQUIRED = True  # before an address is changed
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_ON_GET = False
+ACCOUNT_RATE_LIMITS = {  # see docs/adr/0005-sign-in-limits.md; the others are allauth's own
+    "login": "30/m/ip",
+    "login_failed": "10/m/ip,5/300s/key",
+    "reset_password": "20/m/ip,5/m/key",
+    "signup": "20/m/ip",
+}
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/chat/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
@@ -193,6 +199,16 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- queue -----------------------------------------------------------------------------------------------
 
 REDIS_URL = env.text("REDIS_URL", "")
+CACHES: dict[str, Any] = {
+    "default": {
+        "BACKEND": "memberintel.accounts.attempts.Attempts",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "attempts",
+        "OPTIONS": {"socket_connect_timeout": 0.25, "socket_timeout": 0.25},
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
 
 # --- vault -----------------------------------------------------------------------------------------------
 
@@ -406,6 +422,16 @@ CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 # --- the support desk ------------------------------------------------------------------------------------
+
+# What of a customer's content staff can open with a reason: see memberintel.privacy.openable.
+OPENABLE: list[str] = [
+    "brain.desk.soul",
+    "brain.desk.bible",
+    "sessions.desk.session",
+    "wrapups.desk.wrap_up",
+    "memberintel.privacy.openable.request",
+]
+ACCESS_GRANT_SECONDS = 30 * 60  # how long one reason lets a member of staff look
 
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Support desk",

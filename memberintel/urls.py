@@ -14,6 +14,7 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("api/", include("memberintel.api")),
     path("", include("memberintel.accounts.urls")),
+    path("", include("memberintel.privacy.urls")),
     path("", include("sessions.urls")),
     path("", include("brain.urls")),
     path("", include("wrapups.urls")),

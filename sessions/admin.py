@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memberintel.lib import clock
-from memberintel.tenancy.desk import SUPPORT, Look, Made, flag, labels, link, listed
+from memberintel.tenancy.desk import SUPPORT, Look, Made, flag, labels, link, listed, opener
 from sessions.models import Session, SessionEvent
 
 _EVENTS = 100
@@ -30,6 +30,10 @@ class SessionDesk(Look):
         ("Times (UTC)", {"fields": (*_TIMES, "close_reason")}),
         ("Turn", {"fields": ("turn_id", "turn_attempt", "turn_lease_until", "turn_stop")}),
     )
+
+    def opens(self, row: Session) -> list[tuple[str, str]]:
+        """What was said."""
+        return [opener("Open the transcript", "session", row.pk)]
 
     @admin.display(description="opened")
     def opened(self, row: Session) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from memberintel.tenancy.context import Scope, scope
-from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, record
+from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, opener, record
 from wrapups import actions
 from wrapups.models import ClosingJob, JobState, SessionLog
 
@@ -47,6 +47,10 @@ class SessionLogDesk(Look):
         *("session_started_at", "session_last_activity_at", "model", "prompt_version"),
         *("word_count", "shortened", "dropped", "edited_at"),
     )
+
+    def opens(self, row: SessionLog) -> list[tuple[str, str]]:
+        """What it says."""
+        return [opener("Open the wrap-up", "wrap_up", row.pk)]
 
     @admin.display(description="edited", boolean=True)
     def edited(self, row: SessionLog) -> bool:

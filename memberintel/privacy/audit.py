@@ -7,18 +7,20 @@ times and words of ours.
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
+from typing import Any, cast
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, models, transaction
+from django.http import HttpRequest
 
 from memberintel.lib.text import clean
 from memberintel.privacy.models import COLLEAGUE, CUSTOMER, NOBODY, SYSTEM, AuditRow
 from memberintel.tenancy import staff
 from memberintel.tenancy.context import SYSTEM_TENANT_ID, Scope, scope, scope_or_none
-from memberintel.tenancy.models import User
-
-REASON_AT_MOST: Final = 2_000  # characters
+from memberintel.tenancy.models import Tenant, User
+from memberintel.vault import keyring
+from memberintel.vault.owner import Owner
 
 
 def record(
@@ -40,7 +42,7 @@ def record(
     here, wanted = scope_or_none(), Scope(tenant, subject)
     if here is not None and here.tenant_id == tenant and subject in {None, here.customer_id}:
         wanted = here
-    with scope(wanted), transaction.atomic():
+    with scope(wanted), transaction.atomic(), keyring.only(owner_of(tenant, subject)):
         row = AuditRow(
             customer_id=subject,
             action=action,
@@ -48,10 +50,15 @@ def record(
             role=_role(actor, subject),
             what=what[:120],
             grant_id=grant,
-            reason=clean(reason).strip()[:REASON_AT_MOST] or None,
+            reason=clean(reason).strip()[: staff.REASON_AT_MOST] or None,
         )
         row.save(force_insert=True)
     return row.id
+
+
+def owner_of(tenant: UUID, subject: UUID | None) -> Owner:
+    """Under whose key the words about a customer stand, or about a tenant as a whole."""
+    return Owner("customer" if subject else "tenant", tenant, subject)
 
 
 def record_of_nobody(action: str, *, what: str = "") -> UUID:
@@ -74,3 +81,31 @@ def _role(actor: UUID | None, subject: UUID | None) -> str:
     if found.tenant_id is None:
         return staff.role_of(found)
     return COLLEAGUE if subject else CUSTOMER
+
+
+def note_act(
+    sender: object, *, request: HttpRequest, row: models.Model, action: str, reason: str, **kwargs: Any
+) -> None:
+    """What staff did to a row on the desk (signal `acted`), in the transaction that did it.
+
+    Django holds a transaction without a scope while it adds a row; what is added is kept as soon as that is over.
+    """
+    tenant, subject = getattr(row, "tenant_id", None), getattr(row, "customer_id", None)
+    if isinstance(row, Tenant):
+        tenant = row.pk
+    elif isinstance(row, User):
+        subject = row.pk if tenant else None
+    actor, what = cast(User, request.user).pk, f"{row._meta.model_name} {row.pk}"
+    keep = partial(
+        record,
+        action,
+        actor=actor,
+        subject=subject,
+        tenant=tenant or SYSTEM_TENANT_ID,
+        what=what,
+        reason=reason,
+    )
+    if scope_or_none() is None and connection.in_atomic_block:
+        transaction.on_commit(keep)
+    else:
+        keep()

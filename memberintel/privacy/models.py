@@ -49,6 +49,11 @@ class AccessGrant(PrivateModel):
     class Meta:
         db_table = "access_grants"
         base_manager_name = "objects"
+        default_permissions = ("view",)
+        permissions = [
+            ("open_content", "Can open a customer's content with a reason"),
+            ("edit_content", "Can edit a customer's content on their behalf"),
+        ]
         indexes = [
             models.Index(
                 fields=["tenant_id", "customer_id", "staff", "expires_at"], name="access_grants_standing"
@@ -80,6 +85,7 @@ class AuditRow(TenantModel):
         db_table = "audit"
         base_manager_name = "objects"
         verbose_name = "audit row"
+        default_permissions = ("view",)
         indexes = [
             models.Index(fields=["tenant_id", "id"], name="audit_tenant"),
             models.Index(
@@ -113,6 +119,12 @@ class StaffRequest(TenantModel):
     class Meta:
         db_table = "staff_requests"
         base_manager_name = "objects"
+        verbose_name = "request"
+        default_permissions = ("view",)
+        permissions = [
+            ("ask_erasure", "Can ask for an erasure"),
+            ("approve_erasure", "Can approve an erasure somebody else asked for"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant_id", "customer_id", "action"],

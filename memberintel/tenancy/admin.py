@@ -8,10 +8,11 @@ from django.contrib import admin, messages
 from django.db import models, transaction
 from django.db.models import Q
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memberintel.tenancy.context import SYSTEM_TENANT_ID
+from memberintel.tenancy.context import SYSTEM, SYSTEM_TENANT_ID, Scope, scope
 from memberintel.tenancy.desk import (
     SUPPORT,
     Edit,
@@ -23,6 +24,7 @@ from memberintel.tenancy.desk import (
     labels,
     link,
     listed,
+    opener,
     people,
     record,
 )
@@ -35,6 +37,7 @@ ABOUT = (
     ("wrapups_closingjob", "Closing jobs"),
     ("brain_document", "Documents"),
     ("usage_ledgerentry", "Ledger"),
+    ("privacy_auditrow", "Audit"),
 )
 
 
@@ -92,6 +95,13 @@ class TenantDesk(Edit):
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         return lookup == "tier__key__exact" or super().lookup_allowed(lookup, value, request)
+
+    def write(self, request: HttpRequest, row: Tenant, names: list[str], message: Any) -> None:
+        """The change, its line in the log and that in the audit, in one transaction of the tenant's scope."""
+        with scope(Scope(row.pk)), transaction.atomic():
+            record(request, row, message)
+            if names:
+                row.save(using="default", update_fields=names)
 
     @admin.display(description="account")
     def label(self, row: Tenant) -> str:
@@ -155,6 +165,13 @@ class UserDesk(Look):
             return queryset.filter(Q(pk=wanted) | Q(tenant_id=wanted)), False
         return queryset.filter(pk__in={user.pk for user in people(search_term)}), False
 
+    def opens(self, row: User) -> list[tuple[str, str]]:
+        """What a customer has one of, and where to ask that they be erased."""
+        if not row.tenant_id:
+            return []
+        erase = ("Ask for their erasure", reverse("admin:ask_erasure", args=[row.pk]))
+        return [opener("Open SOUL", "soul", row.pk), opener("Open BIBLE", "bible", row.pk), erase]
+
     @admin.display(description="account")
     def account(self, row: User) -> SafeString | str:
         """The tenant."""
@@ -207,7 +224,8 @@ class UserDesk(Look):
 
 
 def switch(request: HttpRequest, user: User, active: bool) -> None:
-    """Let a person sign in or not; with a line in the log, in one transaction."""
-    with transaction.atomic(using=SUPPORT):
-        User.objects.using(SUPPORT).filter(pk=user.pk).update(is_active=active)
-        record(request, user, "Activated." if active else "Deactivated.", using=SUPPORT)
+    """Let a person sign in or not; with its lines in the log and the audit, in one transaction of their scope."""
+    whose = Scope(user.tenant_id, user.pk) if user.tenant_id else SYSTEM
+    with scope(whose), transaction.atomic():
+        User.objects.filter(pk=user.pk).update(is_active=active)
+        record(request, user, "Activated." if active else "Deactivated.")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from functools import reduce
+from functools import reduce, wraps
 from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -22,23 +23,32 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
-from django.db import models, transaction
+from django.db import models
 from django.db.models import F, Func, Q
+from django.dispatch import Signal
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.views import ChangeList
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean
 from memberintel.tenancy.models import PrivateModel, TenantModel, User
+from memberintel.tenancy.staff import REASON_AT_MOST, TOO_SHORT, NoReason, reason_in
+
+acted = Signal()
+"""Staff did something to a row: `request`, `row`, `action` (a word), `reason`; sent in the act's transaction."""
 
 SUPPORT = "support"
+OPEN_CONTENT = "privacy.open_content"
 ROWS = 25
 FARTHEST = 200  # pages; further back a filter leads faster than the database could
 _PEOPLE = 20  # of those whose address begins with what was searched for
@@ -225,6 +235,9 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     ) -> HttpResponse:
         """The row's page, with the list's actions as buttons: they are posted to the list, with one row chosen."""
         extra = dict(extra_context or {})
+        found = self.get_object(request, object_id) if object_id else None
+        if found is not None and request.user.has_perm(OPEN_CONTENT):
+            extra["opens"] = self.opens(found)
         extra["acts"] = self.get_action_choices(request, default_choices=[])
         extra["show_save_and_continue"] = extra["show_save_and_add_another"] = False
         response: HttpResponse = super().changeform_view(request, object_id, form_url, extra)
@@ -243,6 +256,10 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             self, request, default_choices, action_location
         )
         return choices
+
+    def opens(self, row: Any) -> list[tuple[str, str]]:
+        """Words and addresses of what is sealed in or about the row and can be opened with a reason."""
+        return []
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -328,32 +345,84 @@ class Look(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return link("tenancy_tenant", row.tenant_id, str(row.tenant_id))
 
 
+class WithReason(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """A change says why."""
+
+    reason = forms.CharField(
+        label="Why",
+        max_length=REASON_AT_MOST,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text="Kept in the audit; the customer can read it.",
+    )
+
+    def clean_reason(self) -> str:
+        """A sentence, or no change."""
+        try:
+            return reason_in(self.cleaned_data["reason"])
+        except NoReason:
+            raise ValidationError(TOO_SHORT) from None
+
+    @cached_property
+    def changed_data(self) -> list[str]:
+        """What was changed of the row."""
+        return [name for name in super().changed_data if name != "reason"]
+
+
 class Edit(Look):
-    """A page on which a few fields of a tenant-less row can be changed. The change and its line in the log are
-    one transaction of the login `support`."""
+    """A page on which a few fields of a tenant-less row can be changed, with a reason, on record."""
 
     editable: tuple[str, ...] = ()
+    form = WithReason
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_act_permission(request, obj)
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        found = list(super().get_fieldsets(request, obj))
+        return [*found, ("Change", {"fields": ("reason",)})] if self.has_act_permission(request) else found
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return [name for name in super().get_readonly_fields(request, obj) if name not in self.editable]
+        changeable = (*self.editable, "reason")
+        return [name for name in super().get_readonly_fields(request, obj) if name not in changeable]
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        with transaction.atomic(using=SUPPORT):
-            response: HttpResponse = super().changeform_view(request, *args, **kwargs)
+        """Django's, which holds a transaction without a scope; the change is written when that is over."""
+        response: HttpResponse = super().changeform_view(request, *args, **kwargs)
+        for row, names, message in getattr(request, "desk_changes", ()):
+            self.write(request, row, names, message)
         return response
 
+    def write(self, request: HttpRequest, row: Any, names: list[str], message: Any) -> None:
+        """Write the fields `names` of the row over the login `support`, once what is done is on record."""
+        record(request, row, message)
+        if names:
+            row.save(using=SUPPORT, update_fields=names)
+
     def save_model(self, request: HttpRequest, obj: models.Model, form: Any, change: bool) -> None:
-        obj.save(using=SUPPORT, update_fields=[name for name in form.changed_data if name in self.editable])
+        """Nothing yet: see `changeform_view`."""
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """What was changed; kept on the request for `write`, with the reason for `record`."""
+        message = super().construct_change_message(request, form, formsets, add)
+        names = [name for name in form.changed_data if name in self.editable]
+        request.desk_act = ("added" if add else "changed", form.cleaned_data["reason"])  # type: ignore[attr-defined]
+        request.desk_changes = [] if add or not message else [(form.instance, names, message)]  # type: ignore[attr-defined]
+        return message
 
     def log_change(self, request: HttpRequest, obj: models.Model, message: Any) -> Any:
-        return record(request, obj, message, using=SUPPORT)
+        """Nothing yet: see `changeform_view`."""
 
 
 def record(request: HttpRequest, row: models.Model, message: Any, *, using: str = "default") -> LogEntry:
-    """A line in the desk's log. `__str__` of a row with content is its id, so no text lands there."""
+    """A line in the desk's log, and by `acted` one in the audit, with the reason given for the present act.
+
+    Call it in the scope and transaction of the act. `__str__` of a row with content is its id, so no text lands
+    in the log.
+    """
+    action, reason = getattr(request, "desk_act", ("changed", ""))
+    acted.send(sender=type(row), request=request, row=row, action=action, reason=reason)
     entry = LogEntry(
         user=cast(User, request.user),
         content_type_id=ContentType.objects.get_for_model(row).pk,
@@ -367,14 +436,49 @@ def record(request: HttpRequest, row: models.Model, message: Any, *, using: str 
     return entry
 
 
+def opener(words: str, kind: str, key: Any) -> tuple[str, str]:
+    """An entry of `Look.opens`: `kind` is one of the openable kinds, `key` the id it is addressed by."""
+    return words, reverse("admin:open", args=[kind, key])
+
+
 def labels[F: Callable[..., Any]](description: str, colours: Mapping[str, str]) -> Callable[[F], F]:
     """A column of words in coloured labels."""
     return cast("Callable[[F], F]", display(description=description, label=dict(colours)))
 
 
 def act[F: Callable[..., Any]](description: str) -> Callable[[F], F]:
-    """An action on rows, for those who may act."""
-    return cast("Callable[[F], F]", action(description=description, permissions=["act"]))
+    """An action on rows, for those who may act. It is confirmed on a page of its own, which asks for the reason."""
+
+    def decorate(method: F) -> F:
+        @wraps(method)
+        def confirmed(page: Look, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
+            try:
+                reason = reason_in(request.POST.get("reason", ""))
+            except NoReason:
+                return _confirm(page, request, queryset, description, method.__name__)
+            request.desk_act = (method.__name__, reason)  # type: ignore[attr-defined]  # for `record`
+            return method(page, request, queryset)
+
+        return cast(F, action(description=description, permissions=["act"])(confirmed))
+
+    return decorate
+
+
+def _confirm(
+    page: Look, request: HttpRequest, rows: models.QuerySet[Any], title: str, name: str
+) -> HttpResponse:
+    typed = "confirmed" in request.POST
+    options = page.opts
+    context = {
+        **page.admin_site.each_context(request),
+        "title": title,
+        "action": name,
+        "rows": list(rows[: page.list_per_page]),
+        "problem": TOO_SHORT if typed else "",
+        "typed_reason": request.POST.get("reason", ""),
+        "address": reverse(f"admin:{options.app_label}_{options.model_name}_changelist"),
+    }
+    return TemplateResponse(request, "admin/confirm.html", context, status=400 if typed else 200)
 
 
 def link(page: str, key: Any, words: str) -> SafeString:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memberintel.tenancy.roles import DEFINERS, GROUPS, LOGINS
-from memberintel.tenancy.tenantless import APPEND_ONLY, TENANTLESS
+from memberintel.tenancy.tenantless import APPEND_ONLY, TENANTLESS, privileges
 
 SCOPED = frozenset({"web_tenant", "worker_tenant"})
 READERS = frozenset({"support", "backup"})
@@ -50,7 +50,7 @@ def findings(cursor: Any) -> list[Finding]:
         return rows
 
     checks = (
-        *(_login, _members, _defaults, _tables, _policies, _grants),
+        *(_login, _members, _defaults, _tables, _policies, _grants, _listed_grants),
         *(_definers, _views, _uniques, _foreign_keys, _append_only),
     )
     return [finding for check in checks for finding in check(ask)]
@@ -181,6 +181,29 @@ def _grants(ask: Ask) -> Iterator[Finding]:
             yield Finding(f"table {name}", f"lets {grantee} {privilege}")
         elif name in APPEND_ONLY and _breaks_append_only(grantee, privilege):
             yield Finding(f"table {name}", f"is append-only, yet {grantee} may {privilege}")
+
+
+def _listed_grants(ask: Ask) -> Iterator[Finding]:
+    """On the tables without tenants, more than their list gives."""
+    for schema, table, column, grantee, privilege in ask(
+        """SELECT n.nspname, c.relname, x.attname, coalesce(r.rolname::text, 'PUBLIC'), x.privilege_type
+           FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+           CROSS JOIN LATERAL (
+             SELECT '' AS attname, a.grantee, a.privilege_type FROM aclexplode(c.relacl) a
+             UNION ALL
+             SELECT k.attname, a.grantee, a.privilege_type FROM pg_catalog.pg_attribute k, aclexplode(k.attacl) a
+             WHERE k.attrelid = c.oid AND NOT k.attisdropped) x
+           LEFT JOIN pg_catalog.pg_roles r ON r.oid = x.grantee
+           WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY(%(schemas)s) ORDER BY 1, 2, 4, 5, 3""",
+    ):
+        name = _name(schema, table)
+        if name not in TENANTLESS or grantee in ("owner", *DEFINERS):
+            continue
+        grants = TENANTLESS[name]
+        listed = {"app_common": grants.common, "support": grants.support, "backup": "SELECT"}.get(grantee, "")
+        if not {(privilege, column), (privilege, "")} & privileges(listed):
+            where = f" of {column}" if column else ""
+            yield Finding(f"table {name}", f"gives {grantee} {privilege}{where}, which its list does not")
 
 
 def _breaks_append_only(grantee: str, privilege: str) -> bool:

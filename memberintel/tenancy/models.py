@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import current_customer_id, current_tenant_id, scope_or_none
+from memberintel.tenancy.tenantless import USER_COLUMNS
 
 
 class Tier(models.Model):
@@ -96,6 +97,13 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Once made, a person is saved without what they are: whose, staff or not. Processes that serve may not
+        change that, and a whole row would be refused."""
+        if not self._state.adding and kwargs.get("update_fields") is None and not kwargs.get("force_insert"):
+            kwargs["update_fields"] = USER_COLUMNS
+        super().save(*args, **kwargs)
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
         """What a sign-in must match to stay valid: it ends with the password, and when all are signed out."""

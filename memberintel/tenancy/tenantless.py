@@ -6,11 +6,14 @@ The one list `check_isolation` reads: a table that is neither here nor protected
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 READ = "SELECT"
 WRITE = "SELECT, INSERT, UPDATE, DELETE"
+# What web and worker may change of a person.
+USER_COLUMNS = ("email", "password", "last_login", "is_active", "is_owner", "removed_at", "sign_outs")
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,20 @@ class Grants:
     support: str = READ
 
 
+def privileges(listed: str) -> set[tuple[str, str]]:
+    """What a list of privileges gives, as (privilege, column); the column is empty for the whole table."""
+    found: set[tuple[str, str]] = set()
+    for privilege, columns in re.findall(r"([A-Z]+)(?: \(([^)]*)\))?", listed):
+        found |= {(privilege, column.strip()) for column in columns.split(",")}
+    return found
+
+
 TENANTLESS: dict[str, Grants] = {
     "tiers": Grants(READ, "SELECT, UPDATE"),
     "tier_budgets": Grants(READ, "SELECT, UPDATE"),
-    "tenants": Grants("SELECT, INSERT, UPDATE", "SELECT, UPDATE"),
-    "users": Grants("SELECT, INSERT, UPDATE", "SELECT, INSERT, UPDATE"),
+    "tenants": Grants("SELECT, INSERT, UPDATE"),
+    # Nobody who serves makes a person staff, or somebody of another tenant: see User.save.
+    "users": Grants(f"SELECT, INSERT, UPDATE ({', '.join(USER_COLUMNS)})", "SELECT, INSERT, UPDATE"),
     "users_groups": Grants(READ, WRITE),
     "users_user_permissions": Grants(READ, WRITE),
     "auth_group": Grants(READ, WRITE),
@@ -49,9 +61,9 @@ APPEND_ONLY = frozenset({"session_events", "document_versions", "audit"})
 
 def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
     """After `migrate`: give app_common and support what the list says, and backup a look. Runs as the owner."""
-    from django.db import connections
+    from django.db import connections, transaction
 
-    with connections[using].cursor() as cursor:
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
         cursor.execute("SELECT session_user")
         if cursor.fetchone() != ("owner",):
             return
@@ -59,6 +71,7 @@ def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
             cursor.execute("SELECT to_regclass(%s)", [table])
             if cursor.fetchone() == (None,):
                 continue
+            cursor.execute(f"REVOKE ALL ON {table} FROM app_common, support")  # what an earlier list gave
             for who, what in (("app_common", grants.common), ("support", grants.support), ("backup", READ)):
                 if what and not (who == "backup" and table.startswith("vault.")):
                     cursor.execute(f"GRANT {what} ON {table} TO {who}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -116,6 +117,21 @@ def tenant_owner() -> Owner:
 
 SYSTEM_OWNER = Owner("system", SYSTEM.tenant_id)
 
+_only: ContextVar[frozenset[Owner] | None] = ContextVar("memberintel_keys_given_out", default=None)
+
+
+@contextmanager
+def only(*owners: Owner) -> Iterator[None]:
+    """Inside, no key is given out but the system's and those of `owners`: what staff do runs in `only()`.
+
+    So a page of the desk that enters a customer's scope by mistake, or by somebody's craft, opens nothing there.
+    """
+    token = _only.set(frozenset(owners))
+    try:
+        yield
+    finally:
+        _only.reset(token)
+
 
 def key_of(owner: Owner) -> OpenKey:
     """The key of `owner`, who must be in scope (the system always is); KeyUnavailable otherwise."""
@@ -126,6 +142,9 @@ def key_of(owner: Owner) -> OpenKey:
 def _require_in_scope(owner: Owner) -> None:
     if owner.kind == "system":
         return
+    allowed = _only.get()
+    if allowed is not None and owner not in allowed:
+        raise KeyUnavailable(f"the {owner.kind}'s key is not given out here: content is opened with a grant")
     here = current_scope()
     if owner.tenant != here.tenant_id or (owner.customer and owner.customer != here.customer_id):
         raise KeyUnavailable(f"the {owner.kind}'s key belongs to another scope")

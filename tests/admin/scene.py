@@ -12,11 +12,14 @@ from memberintel import report as monthly
 from memberintel.accounts import actions as accounts
 from memberintel.accounts.domain import Person as Told
 from memberintel.lib import clock
+from memberintel.privacy import requests
+from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import scope
 from memberintel.usage import charges
 from memberintel.usage.actions import CallRecord, record_call
 from memberintel.usage.models import ChargeCounter, Kind, Run
 from sessions.models import Session
+from tests.admin.staff import clerk
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
 from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
@@ -58,7 +61,12 @@ def plant(person: Person) -> Scene:
         counter = ChargeCounter.objects.get(kind=Kind.CHAT_TURN)
     with login_as("worker"):
         report = monthly.make(charges.this_month())
+    asked = requests.ask_erasure(staff=clerk("support"), whose=person.scope, reason=f"Asked, said {PLANTED}")
+    with scope(person.scope):
+        noted = AuditRow.objects.get(what=f"request {asked.pk}")
     rows = {
+        "privacy.StaffRequest": asked.pk,
+        "privacy.AuditRow": noted.pk,
         "chat.Session": session,
         "wrapups.SessionLog": wrap_up.id,
         "wrapups.ClosingJob": job.id,

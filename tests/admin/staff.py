@@ -6,6 +6,7 @@ import time
 from uuid import uuid4
 
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY, format_hotp_value, hotp_value
+from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.test import Client
 
@@ -15,12 +16,24 @@ from memberintel.tenancy.models import User
 PASSWORD = "a long enough password"
 
 
-def make_staff(*, superuser: bool = True) -> User:
-    """A member of staff who has never signed in."""
+def make_staff(*, superuser: bool = True, role: str = "") -> User:
+    """A member of staff who has never signed in; of that role, else an administrator unless told not to."""
     email = f"staff-{uuid4().hex[:12]}@example.com"
-    if superuser:
+    if superuser and not role:
         return User.objects.create_superuser(email, PASSWORD)
-    return User.objects.create_user(email, PASSWORD, is_staff=True)
+    return _with_role(User.objects.create_user(email, PASSWORD, is_staff=True), role)
+
+
+def clerk(role: str) -> User:
+    """The same without a password, whose hash takes a second: somebody who acts in a test and never signs in."""
+    return _with_role(User.objects.create_user(f"clerk-{uuid4().hex[:12]}@example.com", is_staff=True), role)
+
+
+def _with_role(user: User, role: str) -> User:
+    if role:  # over the login that may: a web process hands out no rights
+        group = Group.objects.get(name=role)
+        User.groups.through.objects.using("support").create(user_id=user.pk, group_id=group.pk)
+    return user
 
 
 def code_for(secret: str) -> str:

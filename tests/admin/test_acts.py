@@ -13,6 +13,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from memberintel.lib import clock
+from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import scope
 from memberintel.tenancy.models import Tenant, Tier, User
 from tests.admin.scene import Scene, plant
@@ -20,6 +21,8 @@ from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person
 from wrapups import tasks
 from wrapups.models import ClosingJob, JobState
+
+WHY = "The customer asked for it by telephone"
 
 
 @pytest.fixture
@@ -49,6 +52,7 @@ def scene(alice: Person, nudged: list[UUID]) -> Scene:
 
 def retry(desk: Client, *jobs: UUID) -> Any:
     posted = {"action": "retry", "_selected_action": [str(job) for job in jobs], "index": 0}
+    posted |= {"reason": WHY}
     return desk.post("/admin/wrapups/closingjob/", posted, follow=True)
 
 
@@ -97,7 +101,7 @@ def test_a_job_in_hand_is_left_alone(desk: Client, scene: Scene, nudged: list[UU
 
 def test_a_tier_is_changed_and_written_down(desk: Client, charlie: Person) -> None:
     tenant = charlie.user.tenant_id
-    desk.post(f"/admin/tenancy/tenant/{tenant}/change/", {"tier": "pro", "name": "Taken over"})
+    desk.post(f"/admin/tenancy/tenant/{tenant}/change/", {"tier": "pro", "name": "Taken over", "reason": WHY})
     found = Tenant.objects.get(id=tenant)
     assert found.tier_id == "pro"
     assert found.name == "charlie's site"  # what is shown to be read is not written
@@ -106,7 +110,8 @@ def test_a_tier_is_changed_and_written_down(desk: Client, charlie: Person) -> No
 
 def test_what_a_tier_includes_is_edited(desk: Client) -> None:
     before = Tier.objects.get(key="business")
-    form = {"name": before.name, "wrap_up_pages": "on", "wrap_ups_injected": 5}
+    form = {"name": before.name, "wrap_up_pages": "on", "wrap_ups_injected": 5, "reason": WHY}
+    form |= {"budgets-TOTAL_FORMS": 0, "budgets-INITIAL_FORMS": 0}
     desk.post("/admin/tenancy/tier/business/change/", form)
     assert Tier.objects.get(key="business").wrap_ups_injected == 5
     desk.post("/admin/tenancy/tier/business/change/", {**form, "wrap_ups_injected": before.wrap_ups_injected})
@@ -116,7 +121,7 @@ def test_what_a_tier_includes_is_edited(desk: Client) -> None:
 
 
 def switch(desk: Client, action: str, user: User) -> str:
-    posted = {"action": action, "_selected_action": str(user.pk), "index": 0}
+    posted = {"action": action, "_selected_action": str(user.pk), "index": 0, "reason": WHY}
     page: str = desk.post("/admin/tenancy/user/", posted, follow=True).content.decode()
     return page
 
@@ -160,8 +165,46 @@ def _permit(user: User, codename: str) -> None:
 
 def test_the_history_tells_who_did_what(desk: Client, staff: User, charlie: Person) -> None:
     tenant = charlie.user.tenant_id
-    desk.post(f"/admin/tenancy/tenant/{tenant}/change/", {"tier": "business"})
+    desk.post(f"/admin/tenancy/tenant/{tenant}/change/", {"tier": "business", "reason": WHY})
     page = desk.get(f"/admin/tenancy/tenant/{tenant}/history/").content.decode()
     assert staff.email in page
     entry = LogEntry.objects.get(object_id=str(tenant))
     assert json.loads(entry.change_message) == [{"changed": {"fields": ["Tier"]}}]
+
+
+def test_an_act_is_confirmed_with_a_reason_before_anything_is_done(desk: Client, alice: Person) -> None:
+    posted = {"action": "deactivate", "_selected_action": str(alice.user.pk), "index": 0}
+    for reason, status in (({}, 200), ({"confirmed": "1", "reason": "  no  "}, 400)):
+        asked = desk.post("/admin/tenancy/user/", posted | reason)
+        assert asked.status_code == status
+        assert alice.user.email in asked.content.decode()
+        assert "Why?" in asked.content.decode()
+    assert User.objects.get(pk=alice.user.pk).is_active
+    assert audited(alice) == []
+
+
+def test_every_act_is_in_the_audit_with_its_reason(
+    desk: Client, staff: User, scene: Scene, nudged: list[UUID]
+) -> None:
+    alice = scene.person
+    retry(desk, scene.key(ClosingJob))
+    desk.post(f"/admin/tenancy/tenant/{alice.scope.tenant_id}/change/", {"tier": "business", "reason": WHY})
+    switch(desk, "deactivate", alice.user)
+    assert audited(alice) == [
+        ("retry", f"closingjob {scene.key(ClosingJob)}", staff.pk, WHY),
+        ("changed", f"tenant {alice.scope.tenant_id}", staff.pk, WHY),
+        ("deactivate", f"user {alice.user.pk}", staff.pk, WHY),
+    ]
+
+
+def test_a_change_without_a_reason_is_not_made(desk: Client, charlie: Person) -> None:
+    answer = desk.post(f"/admin/tenancy/tenant/{charlie.scope.tenant_id}/change/", {"tier": "pro"})
+    assert answer.status_code == 200
+    assert Tenant.objects.get(id=charlie.scope.tenant_id).tier_id == "free"
+    assert audited(charlie) == []
+
+
+def audited(person: Person) -> list[tuple[str, str, Any, Any]]:
+    with scope(person.scope):
+        rows = AuditRow.objects.filter(role="administrator").order_by("id")
+        return [(row.action, row.what, row.actor, row.reason) for row in rows]

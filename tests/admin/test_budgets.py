@@ -25,7 +25,8 @@ def used(who: Person, number: int) -> ChargeCounter:
 
 
 def give_anew(desk: Client, row: ChargeCounter) -> Any:
-    return desk.post(COUNTERS, {"action": "give_anew", "_selected_action": str(row.id)}, follow=True)
+    posted = {"action": "give_anew", "_selected_action": str(row.id), "reason": "They were charged twice"}
+    return desk.post(COUNTERS, posted, follow=True)
 
 
 def test_a_budget_is_given_anew_on_record() -> None:
@@ -59,7 +60,12 @@ def test_the_budgets_of_a_tier_are_rows_to_edit() -> None:
     desk, url = sign_in(make_staff()), f"/admin/tenancy/tier/{tier}/change/"
     page = desk.get(url).content.decode()
     assert "Answers" in page
-    form: dict[str, Any] = {"name": tier, "wrap_ups_injected": 3, "memory_cap": 5}
+    form: dict[str, Any] = {
+        "name": tier,
+        "wrap_ups_injected": 3,
+        "memory_cap": 5,
+        "reason": "A new price list",
+    }
     form |= {"budgets-TOTAL_FORMS": 2, "budgets-INITIAL_FORMS": 2}
     for number, (row, limit) in enumerate(((first, ""), (second, "40"))):
         form |= {f"budgets-{number}-id": row.pk, f"budgets-{number}-tier": tier}

@@ -48,8 +48,7 @@ def test_to_a_customer_it_does_not_exist(alice: Person, path: str) -> None:
 
 
 def test_a_customer_with_a_flag_set_by_mistake_is_still_a_customer(alice: Person) -> None:
-    alice.user.is_staff = alice.user.is_superuser = True
-    alice.user.save()
+    User.objects.using("support").filter(pk=alice.user.pk).update(is_staff=True, is_superuser=True)
     client = Client()
     client.force_login(alice.user, "django.contrib.auth.backends.ModelBackend")
     assert client.get("/admin/").status_code == 404

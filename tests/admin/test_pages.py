@@ -149,6 +149,7 @@ def test_an_unknown_row_leads_back(desk: Client, model: Any) -> None:
 
 def test_pages_of_packages_are_left_out() -> None:
     assert {type(page).__name__ for page in admin.site._registry.values()} == {
+        *("AuditDesk", "RequestDesk"),
         *("TierDesk", "TenantDesk", "UserDesk", "SessionDesk", "DocumentDesk"),
         *("SessionLogDesk", "ClosingJobDesk", "RunDesk", "LedgerDesk"),
         *("ChargeCounterDesk", "MonthlyReportDesk"),

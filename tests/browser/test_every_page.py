@@ -39,6 +39,7 @@ STRANGERS = (
     *("/accounts/password/reset/done/", "/invitations/used/"),
 )
 FRESH = (
+    *("/privacy/", "/privacy/?show=sign-ins"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
     *("/colleagues/", "/usage/", "/brain/soul/versions/"),
 )

@@ -33,6 +33,14 @@ NOTES = PROTECTED.format(null="NOT NULL", key="uuid PRIMARY KEY")
 
 # What somebody does as the owner of the tables -> what the check says.
 BY_THE_OWNER = {
+    "a web process that could make somebody staff": (
+        "GRANT UPDATE (is_staff) ON users TO app_common",
+        "table users: gives app_common UPDATE of is_staff, which its list does not",
+    ),
+    "a web process that could change all of a person": (
+        "GRANT UPDATE ON users TO app_common",
+        "table users: gives app_common UPDATE, which its list does not",
+    ),
     "a table without row-level security": (
         "CREATE TABLE notes (id uuid PRIMARY KEY, tenant_id uuid NOT NULL)",
         "table notes: has a tenant and no row-level security",

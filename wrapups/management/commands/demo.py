@@ -40,6 +40,9 @@ class Command(BaseCommand):
         self.stdout.write(f"Demo accounts (kept in {path}):")
         for email, who in PEOPLE:
             self.stdout.write(f"  {who:<14} {email:<28} {note.passwords[email]}")
+        self.stdout.write(
+            "  Staff set up a second factor when they first sign in; README.md says how without an app."
+        )
 
 
 def _made(path: Path) -> Note | None:

@@ -1,0 +1,184 @@
+"""The pages on which staff open and edit a customer's content, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from brain import queries as brain
+from brain.models import Document
+from memberintel.privacy import openable
+from memberintel.privacy.models import AuditRow
+from memberintel.tenancy.context import scope
+from tests.admin.scene import PLANTED, Scene, plant
+from tests.admin.staff import make_staff, sign_in
+from tests.conftest import make_person
+from tests.tenancy.databases import connected_as
+from wrapups import queries as wrapups
+
+WHY = "They wrote that their documents look garbled"
+KINDS = ("soul", "bible", "session", "wrap_up", "request")
+
+
+@pytest.fixture(scope="module")
+def lead(django_db_blocker: Any) -> Client:
+    with django_db_blocker.unblock():
+        return sign_in(make_staff(role="lead"))
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return plant(make_person(tier="pro", name="planted"))
+
+
+def key(scene: Scene, kind: str) -> Any:
+    ids = {
+        "session": scene.rows["chat.Session"],
+        "wrap_up": scene.rows["wrapups.SessionLog"],
+        "request": scene.rows["privacy.StaffRequest"],
+    }
+    return ids.get(kind, scene.person.user.pk)
+
+
+def address(scene: Scene, kind: str, page: str = "open") -> str:
+    return reverse(f"admin:{page}", args=[kind, key(scene, kind)])
+
+
+def opened(scene: Scene) -> list[str]:
+    with scope(scene.person.scope):
+        return list(AuditRow.objects.filter(action="opened").order_by("id").values_list("what", flat=True))
+
+
+def give_reason(client: Client, scene: Scene, kind: str = "soul") -> Any:
+    return client.post(address(scene, kind), {"reason": WHY}, follow=True)
+
+
+def test_every_kind_is_shown_once_a_reason_is_given(lead: Client, scene: Scene) -> None:
+    assert set(KINDS) <= openable.kinds().keys()
+    for kind in KINDS:
+        before = lead.get(address(scene, kind)).content.decode()
+        assert "Why do you need to look?" in before, kind
+        assert PLANTED not in before
+    assert opened(scene) == []
+    give_reason(lead, scene)
+    for kind in KINDS:
+        page = lead.get(address(scene, kind))
+        assert page.status_code == 200
+        assert "no-store" in page["Cache-Control"]
+        assert "Each look is on record" in page.content.decode()
+        assert (PLANTED in page.content.decode()) is (kind != "bible"), kind
+    assert opened(scene) == [f"{kind} {key(scene, kind)}" for kind in ("soul", *KINDS)]
+
+
+def test_closing_shuts_it_again(lead: Client, scene: Scene) -> None:
+    give_reason(lead, scene)
+    lead.post(address(scene, "soul"), {"act": "close"})
+    assert PLANTED not in lead.get(address(scene, "soul")).content.decode()
+
+
+def test_when_the_time_is_over_the_reason_is_asked_again(lead: Client, scene: Scene) -> None:
+    with override_settings(ACCESS_GRANT_SECONDS=0):
+        page = give_reason(lead, scene).content.decode()
+    assert PLANTED not in page
+    assert "Why do you need to look?" in page
+
+
+def test_a_word_is_no_reason(lead: Client, scene: Scene) -> None:
+    refused = lead.post(address(scene, "soul"), {"reason": "because"})
+    assert refused.status_code == 400
+    assert "because" in refused.content.decode()
+    assert opened(scene) == []
+
+
+def test_what_is_not_there_is_not_found(lead: Client, scene: Scene) -> None:
+    for kind in KINDS:
+        assert lead.get(reverse("admin:open", args=[kind, uuid4()])).status_code == 404
+    assert lead.get(reverse("admin:open", args=["keys", scene.person.user.pk])).status_code == 404
+
+
+def test_a_row_that_does_not_open_is_named_and_the_look_is_on_record(lead: Client, scene: Scene) -> None:
+    damage = "UPDATE documents SET text = decode('01ff', 'hex') WHERE id = %s"
+    with connected_as("owner"), connection.cursor() as cursor:
+        cursor.execute(damage, [scene.key(Document)])
+    page = give_reason(lead, scene).content.decode()
+    assert "cannot be opened" in page
+    assert "Edit on their behalf" not in page
+    assert opened(scene) == [f"soul {scene.person.user.pk}"]
+
+
+def test_a_document_is_edited_on_the_customers_behalf(lead: Client, scene: Scene) -> None:
+    give_reason(lead, scene)
+    page = lead.get(address(scene, "soul", "open_edit")).content.decode()
+    assert PLANTED in page
+    posted = {"body": "Be kind.", "base_version": "1", "reason": WHY}
+    done = lead.post(address(scene, "soul", "open_edit"), posted, follow=True).content.decode()
+    assert "Saved as version 2, by support" in done
+    with scope(scene.person.scope):
+        found = brain.document("soul")
+        assert (found.text, found.updated_by) == ("Be kind.", "staff")
+        row = AuditRow.objects.get(action="edited")
+        assert (row.reason, row.role) == (WHY, "lead")
+
+
+@pytest.mark.parametrize("base", ["0", "7", "", "-1", "x"])
+def test_an_edit_of_what_no_longer_stands_is_not_saved(lead: Client, scene: Scene, base: str) -> None:
+    give_reason(lead, scene)
+    posted = {"body": "My own text", "base_version": base, "reason": WHY}
+    refused = lead.post(address(scene, "soul", "open_edit"), posted)
+    assert refused.status_code == 409
+    page = refused.content.decode()
+    assert "My own text" in page
+    assert PLANTED in page  # what stands, to compare
+    with scope(scene.person.scope):
+        assert brain.document("soul").version == 1
+        assert not AuditRow.objects.filter(action="edited").exists()
+
+
+def test_an_edit_needs_a_reason_of_its_own(lead: Client, scene: Scene) -> None:
+    give_reason(lead, scene)
+    refused = lead.post(address(scene, "soul", "open_edit"), {"body": "My own text", "base_version": "1"})
+    assert refused.status_code == 400
+    assert "My own text" in refused.content.decode()
+
+
+def test_a_wrap_up_is_edited_and_a_stale_edit_is_not(lead: Client, scene: Scene) -> None:
+    give_reason(lead, scene)
+    lead.get(address(scene, "wrap_up", "open_edit"))
+    posted = {"summary": "We spoke.", "note": "Ask.", "standing": "", "reason": WHY}
+    done = lead.post(address(scene, "wrap_up", "open_edit"), posted, follow=True).content.decode()
+    assert "Saved, on the customer" in done
+    again = lead.post(address(scene, "wrap_up", "open_edit"), posted | {"summary": "Another."})
+    assert again.status_code == 409
+    with scope(scene.person.scope):
+        found = wrapups.get_wrap_up(key(scene, "wrap_up"))
+    assert found is not None
+    assert found.summary == "We spoke."
+
+
+def test_support_opens_and_is_offered_no_edit(scene: Scene) -> None:
+    support = sign_in(make_staff(role="support"))
+    page = give_reason(support, scene).content.decode()
+    assert PLANTED in page
+    assert "Edit on their behalf" not in page
+    assert support.get(address(scene, "soul", "open_edit")).status_code == 403
+
+
+def test_an_engineer_opens_nothing(scene: Scene) -> None:
+    engineer = sign_in(make_staff(role="engineer"))
+    for kind in KINDS:
+        assert engineer.get(address(scene, kind)).status_code == 403
+        assert engineer.post(address(scene, kind), {"reason": WHY}).status_code == 403
+    assert opened(scene) == []
+
+
+def test_the_pages_of_rows_lead_to_what_is_sealed_in_them(lead: Client, scene: Scene) -> None:
+    for model, kind in (("chat_session", "session"), ("wrapups_sessionlog", "wrap_up")):
+        page = lead.get(reverse(f"admin:{model}_change", args=[key(scene, kind)])).content.decode()
+        assert address(scene, kind) in page
+    person = lead.get(reverse("admin:tenancy_user_change", args=[scene.person.user.pk])).content.decode()
+    assert address(scene, "soul") in person
