@@ -341,7 +341,7 @@ PROMPT_SOURCES = {
 }
 
 # Who keeps something about a customer: see memberintel.privacy.participants.
-PRIVACY_PARTICIPANTS: list[str] = []
+PRIVACY_PARTICIPANTS: list[str] = ["wrapups.privacy"]
 
 # The day's work, in this order: what its runs are called, and the function, which is given its run to count in.
 DAILY_STEPS = {

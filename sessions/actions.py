@@ -11,18 +11,19 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from brain import queries as brain
-from memberintel.lib import clock, tokens
+from memberintel.lib import analytics, clock, tokens
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean
 from memberintel.llm import windows
+from memberintel.privacy import participants
 from memberintel.usage import charges
 from memberintel.usage.models import Kind
-from sessions import closing, lease, log, queries
+from sessions import closing, erasure, lease, log, queries, titler
 from sessions.domain import events as kinds
 from sessions.domain import routing, title
 from sessions.lease import OWNER
 from sessions.log import KeyTaken, Lease, SessionClosed, Turn, TurnRunning
-from sessions.models import CloseReason, Session
+from sessions.models import CloseReason, EraseReason, Session
 
 RACES = 5
 SMALLEST_WINDOW = 8_000  # tokens; no model in use reads less, so shorter messages need not ask
@@ -181,7 +182,7 @@ def _say(text: str, client_key: str, target: UUID | None, close_previous: bool, 
     draft = kinds.user_message(text=text, tokens=count)
     seq = log.append(session, draft, turn=turn, lease=Lease.TAKE, client_key=client_key, at=now)
     if seq == 2:  # the first thing said in it
-        _entitle(session, text)
+        titler.keep(session, title.from_first_words(text))
     _charge(turn.id)  # last, for others of the tenant wait for the counter
     return Said(session, turn, seq, opened=opened, moved=isinstance(route, routing.GoToOpen))
 
@@ -198,13 +199,6 @@ def _charge(turn: UUID) -> None:
         raise BudgetUsedUp(charges.left(Kind.CHAT_TURN))
 
 
-def _entitle(session: UUID, text: str) -> None:
-    """The first words stand in until the advisor has found a title."""
-    row = Session.objects.get(id=session)
-    row.title = title.from_first_words(text)
-    row.save(update_fields=["title"])
-
-
 def _open() -> routing.Open | None:
     row = queries.open_session()
     return routing.Open(row.id, row.ended_at) if row else None
@@ -216,6 +210,8 @@ def _target(session: UUID | None) -> routing.Target | None:
     row = queries.get_session(session)
     if row is None:
         raise NotFound("There is no such conversation.")
+    if row.erased_at is not None:
+        return routing.Target(row.id, "erased")
     if row.archived_at is not None:
         return routing.Target(row.id, "archived")
     return routing.Target(row.id, "open" if row.is_open and not row.imported else "closed")
@@ -309,6 +305,29 @@ def end(*, session: UUID, now: datetime | None = None) -> bool:
     if queries.get_session(session) is None:
         raise NotFound("There is no such conversation.")
     return closing.close(session, reason=CloseReason.ENDED, by="customer", now=now or clock.now())
+
+
+def delete(*, session: UUID, now: datetime | None = None) -> bool:
+    """Delete the session whole; False when that was done before. An open one is closed first, with nothing owed.
+
+    Its events, search terms and title go, and what other apps keep of it, with every copy in prompts, all in one
+    transaction; a shell without words stays. A running turn loses the right to write. NotFound when it is not the
+    customer's.
+    """
+    with transaction.atomic():
+        row = Session.objects.select_for_update().filter(id=session).first()
+        if row is None:
+            raise NotFound("There is no such conversation.")
+        if row.is_deleted:
+            return False
+        closing.close(session, reason=CloseReason.ERASED, by="customer", now=now or clock.now())
+        participants.forget_session(session)
+        if row.erased_at is None and not (row.off_record and row.is_open):
+            erasure.erase(session, EraseReason.CUSTOMER)
+        else:  # its events are gone already, since it was off the record or old; now nothing of it is listed
+            Session.objects.filter(id=session).update(erase_reason=EraseReason.CUSTOMER)
+        transaction.on_commit(lambda: analytics.record("session_deleted"))
+    return True
 
 
 def leave(*, session: UUID, now: datetime | None = None) -> None:

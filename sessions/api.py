@@ -163,11 +163,11 @@ class Sessions(Endpoint):
 class Session(Endpoint):
     """One session."""
 
-    scopes = {"GET": READ}
+    scopes = {"GET": READ, "DELETE": CHAT}
 
     @described("get_session", tag="sessions", by_id=True, gives={200: shapes.WholeSessionOut})
     def get(self, request: Request, session: UUID) -> Response:
-        """A session with everything in its log, in order."""
+        """A session with everything in its log, in order; of one that was erased, when and why."""
         row = _session(session)
         running = None
         if turn_id := queries.running_turn(row):
@@ -175,6 +175,15 @@ class Session(Endpoint):
             running = _turn(row.id, Turn(turn_id, row.turn_attempt, row.turn_owner), since)
         items = [shapes.told(item) for item in queries.transcript(row)]
         return Response({**shapes.SessionOut(row).data, "running": running, "items": items})
+
+    @described("delete_session", tag="sessions", by_id=True, gives={204: None})
+    def delete(self, request: Request, session: UUID) -> Response:
+        """Delete a session whole: every word, its notes, what it added to search, and copies in later prompts.
+
+        An open one ends first, and no notes are written. It cannot be undone; deleting it again does nothing.
+        """
+        _wait(conduct.delete, session=session)
+        return Response(status=204)
 
 
 class Stream(Streaming):
@@ -209,7 +218,8 @@ class Stream(Streaming):
         last event you have.
         """
         given = parameters(request, FollowPlace)
-        if await unit(current_scope(), queries.get_session, session) is None:
+        row = await unit(current_scope(), queries.get_session, session)
+        if row is None or row.erased_at is not None:
             raise NotFound
         place = follow.Place(session, turn_id, given["attempt"], given["since"])
         response = StreamingHttpResponse(

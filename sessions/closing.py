@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from memberintel.lib import analytics
-from sessions import log
+from sessions import erasure, log
 from sessions.domain import events as kinds
-from sessions.models import CloseReason, Session
+from sessions.models import CloseReason, EraseReason, Session
 from sessions.signals import session_closed
 
 GRACE = {
@@ -25,7 +25,8 @@ def close(session: UUID, *, reason: CloseReason, by: str, now: datetime) -> bool
 
     `idle` needs two hours of silence and no running turn, `stream_closed` a goodbye that has stood for the
     grace, `ended` nothing: it takes the lease of a turn that still runs, so stop that turn first. What is
-    owed for the session is recorded in the same transaction by the receivers of `session_closed`.
+    owed for the session is recorded in the same transaction by the receivers of `session_closed`. Of a session off
+    the record the events are erased in it too.
     """
     grace = GRACE.get(reason)
     with transaction.atomic():
@@ -35,6 +36,8 @@ def close(session: UUID, *, reason: CloseReason, by: str, now: datetime) -> bool
             return False
         row = Session.objects.get(id=session)
         session_closed.send(sender=Session, session=row, now=now)
+        if row.off_record:
+            erasure.erase(session, EraseReason.OFF_RECORD)
         transaction.on_commit(lambda: _report(row))
     return True
 
@@ -45,7 +48,7 @@ def _report(row: Session) -> None:
         reason=row.close_reason,
         messages=row.user_messages,
         minutes=round((row.ended_at - row.started_at).total_seconds() / 60),
-        wrap_up=row.substantive and not row.off_record,
+        wrap_up=row.substantive and not row.off_record and row.close_reason != CloseReason.ERASED,
     )
 
 

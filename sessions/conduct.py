@@ -1,4 +1,5 @@
-"""What the pages and the API do alike to a conversation: say, try again, stop, end. In the caller's scope.
+"""What the pages and the API do alike to a conversation: say, try again, stop, end, delete. In the
+caller's scope.
 
 Each of these may have to stop the answer that is being given first, which takes a moment and another process;
 the short transactions themselves are in `sessions.actions`.
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from memberintel.tenancy.context import current_scope
 from memberintel.tenancy.unit import unit
-from sessions import actions, lease, queries, turn
+from sessions import actions, lease, live, queries, relay, turn
 from sessions.actions import NotFound, Said
 from sessions.log import Turn, TurnRunning
 
@@ -76,11 +77,22 @@ async def end(*, session: UUID) -> bool:
     return await _unit(actions.end, session=session)
 
 
-async def open_session(*, close_previous: bool = False) -> UUID:
+async def delete(*, session: UUID) -> bool:
+    """Delete the session whole, its running answer stopped first; False when it was deleted before. NotFound."""
+    await stop_in(session)
+    streams = await _unit(queries.newest_attempts, session)
+    deleted = await _unit(actions.delete, session=session)
+    if deleted:
+        live.forget(streams)
+        await relay.forget(streams)
+    return deleted
+
+
+async def open_session(*, close_previous: bool = False, off_record: bool = False) -> UUID:
     """Open a session by hand; with `close_previous` the open one ends first. Conflict otherwise."""
     if close_previous and (standing := await _unit(queries.open_session)):
         await stop_in(standing.id)
-    return await _unit(actions.open_session, close_previous=close_previous)
+    return await _unit(actions.open_session, close_previous=close_previous, off_record=off_record)
 
 
 async def stop_in(session: UUID) -> None:

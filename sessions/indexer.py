@@ -133,14 +133,15 @@ def rebuild(session: UUID) -> int:
 def forget(session: UUID) -> None:
     """Remove the session's terms, in the scope of its customer: to be called where its events are erased.
 
-    A function owned by `eraser` may do the same by itself: it holds DELETE on both tables.
+    `app.erase_session` does the same by itself.
     """
     SessionTerms.objects.filter(session_id=session).delete()
     SearchProgress.objects.filter(session_id=session).delete()
 
 
 _SESSION: Final = (
-    "SELECT last_seq, off_record FROM sessions WHERE tenant_id = %s AND customer_id = %s AND id = %s"
+    "SELECT last_seq, off_record OR erased_at IS NOT NULL FROM sessions"
+    " WHERE tenant_id = %s AND customer_id = %s AND id = %s"
     # Before any row of the index: whoever erases a session locks it first too, so neither waits for the other.
     " FOR KEY SHARE"
 )

@@ -8,7 +8,7 @@ stays for ten minutes after its turn has ended. A process that does not run the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -107,6 +107,12 @@ def open_feed(turn: UUID, attempt: int) -> Feed:
 def feed_of(turn: UUID, attempt: int) -> Feed | None:
     """The feed of the attempt, if it runs or ran lately in this process."""
     return _feeds.get((turn, attempt))
+
+
+def forget(attempts: Iterable[tuple[UUID, int]]) -> None:
+    """Drop the feeds of attempts whose session was erased; other processes keep theirs for ten minutes at most."""
+    for attempt in attempts:
+        _feeds.pop(attempt, None)
 
 
 def leave() -> None:

@@ -22,6 +22,15 @@ class CloseReason(models.TextChoices):
     ERASED = "erased", "erased"
 
 
+class EraseReason(models.TextChoices):
+    """Why the events of a session are no more; `app.erase_session` checks that the reason holds."""
+
+    CUSTOMER = "customer", "deleted by the customer"
+    OFF_RECORD = "off_record", "off the record"
+    RETENTION = "retention", "older than the retention period"
+    ACCOUNT = "account", "the account was erased"
+
+
 class Session(PrivateModel):
     """One conversation, open until it closes, then read-only."""
 
@@ -35,6 +44,9 @@ class Session(PrivateModel):
     closed_at = models.DateTimeField(null=True)
     close_reason = models.CharField(max_length=20, choices=CloseReason, null=True)
     archived_at = models.DateTimeField(null=True)
+    # Set by `app.erase_session` with the deletion of its events; the row is a shell from then on.
+    erased_at = models.DateTimeField(null=True, editable=False)
+    erase_reason = models.CharField(max_length=12, choices=EraseReason, null=True, editable=False)
     last_seq = models.BigIntegerField(default=0)
     continues = models.UUIDField(null=True)
     off_record = models.BooleanField(default=False)
@@ -63,6 +75,17 @@ class Session(PrivateModel):
                 | Q(closed_at__isnull=False, close_reason__isnull=False),
                 name="sessions_closed_with_reason",
             ),
+            # A shell is closed, says why, and keeps no text.
+            models.CheckConstraint(
+                condition=Q(erased_at=None, erase_reason=None)
+                | Q(
+                    erased_at__isnull=False,
+                    erase_reason__isnull=False,
+                    closed_at__isnull=False,
+                    title__isnull=True,
+                ),
+                name="sessions_erased_is_a_shell",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
@@ -76,6 +99,11 @@ class Session(PrivateModel):
             models.Index(
                 "leaving_at", condition=Q(closed_at=None, leaving_at__isnull=False), name="sessions_leaving"
             ),
+            models.Index(
+                "closed_at",
+                condition=Q(off_record=True, closed_at__isnull=False, erased_at=None),
+                name="sessions_unkept",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -85,6 +113,15 @@ class Session(PrivateModel):
     def is_open(self) -> bool:
         """Whether it still takes messages."""
         return self.closed_at is None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the customer deleted it: it is listed nowhere."""
+        return self.erase_reason in GONE
+
+
+GONE = (EraseReason.CUSTOMER, EraseReason.ACCOUNT)
+"""Why a session is listed nowhere; one erased for another reason has its place, without its words."""
 
 
 class SessionEvent(PrivateModel):

@@ -13,9 +13,10 @@ from django.db.models import Q
 from memberintel.lib import clock, paging
 from sessions import log
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
-from sessions.models import Session, SessionEvent
+from sessions.models import GONE, Session, SessionEvent
 
 PAGE = 30
+NEWEST = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,13 @@ def list_sessions(
 ) -> list[Session]:
     """Sessions by last activity, newest first, at most `limit`; the cursor is the last one of the page before.
 
-    Only those that are `open` (or not), `archived` (or not), and last active from `since` until before `until`.
+    None that were deleted; only those that are `open` (or not), `archived` (or not), and last active from `since`
+    until before `until`.
     Raises HalfACursor when only one half of the cursor is given.
     """
     paging.check(before, before_id)
     rows = Session.objects.filter(archived_at__isnull=not archived).order_by("-last_activity_at", "-id")
+    rows = rows.filter(Q(erase_reason=None) | ~Q(erase_reason__in=GONE))
     if before is not None:
         rows = rows.filter(Q(last_activity_at__lt=before) | Q(last_activity_at=before, id__lt=before_id))
     if open is not None:
@@ -81,6 +84,12 @@ def running_turn(session: Session) -> UUID | None:
 def session_of_turn(turn: UUID) -> UUID | None:
     """The session whose newest turn this is."""
     return Session.objects.filter(turn_id=turn, closed_at=None).values_list("id", flat=True).first()
+
+
+def newest_attempts(session: UUID) -> list[tuple[UUID, int]]:
+    """(turn, attempt) of the session's newest answers: more than anybody can still follow while they are streamed."""
+    newest = SessionEvent.objects.filter(session_id=session).order_by("-seq").values_list("turn", "attempt")
+    return list({(turn, attempt) for turn, attempt in newest[:NEWEST] if turn is not None})
 
 
 def message_seq(session: UUID, turn: UUID) -> int:

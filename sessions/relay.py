@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -111,6 +111,17 @@ async def _add(client: redis.Redis, name: str, entries: list[tuple[int, bytes]])
         pipe.xadd(name, {"s": sealed}, id=f"{number}-1")
     pipe.expire(name, KEEP_SECONDS)
     await pipe.execute()
+
+
+async def forget(attempts: Sequence[tuple[UUID, int]]) -> None:
+    """Delete what Redis holds of attempts whose session was erased. Never raises: by itself it lapses in minutes."""
+    if not settings.REDIS_URL or not attempts:
+        return
+    try:
+        async with _client(wait=0) as client:
+            await client.delete(*(_name(turn, attempt) for turn, attempt in attempts))
+    except _FAULTS as error:
+        logger.warning("the streams of an erased session lapse by themselves: %s", type(error).__name__)
 
 
 async def follow(scope: Scope, turn: UUID, attempt: int, after: int) -> AsyncGenerator[Said | None]:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from memberintel.vault.errors import Damaged
 from sessions.domain.transcript import Item
-from sessions.models import CloseReason, Session
+from sessions.models import CloseReason, EraseReason, Session
 from sessions.search import Hit
 
 
@@ -25,6 +25,8 @@ class SessionOut(serializers.Serializer[Any]):
     closed_at = serializers.DateTimeField(allow_null=True)
     close_reason = serializers.ChoiceField(choices=CloseReason.choices, allow_null=True)
     archived_at = serializers.DateTimeField(allow_null=True)
+    erased_at = serializers.DateTimeField(allow_null=True, help_text="From then on nothing of it is kept.")
+    erase_reason = serializers.ChoiceField(choices=EraseReason.choices, allow_null=True)
     continues = serializers.UUIDField(allow_null=True, help_text="The session this one goes on from.")
     off_record = serializers.BooleanField()
     imported = serializers.BooleanField()

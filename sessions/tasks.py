@@ -10,8 +10,8 @@ from celery import shared_task
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.tasks import SystemTask, TenantTask
-from sessions import closing, indexer
-from sessions.models import CloseReason
+from sessions import closing, erasure, indexer
+from sessions.models import CloseReason, EraseReason
 
 BATCH = 500
 RECENT = timedelta(days=2)
@@ -19,7 +19,9 @@ RECENT = timedelta(days=2)
 
 @shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
 def sweep(idle: bool = True) -> int:
-    """Hand every due session to a task of its own; how many."""
+    """Hand every due session to a task of its own; how many. Beside those to close: what a close left to erase."""
+    for session, who in erasure.unkept(limit=BATCH):
+        erase.delay(str(session), tenant=str(who.tenant_id), customer=str(who.customer_id))
     due = closing.due(now=clock.now(), idle=idle, limit=BATCH)
     for session, tenant, customer, reason in due:
         close.delay(str(session), reason.value, tenant=str(tenant), customer=str(customer))
@@ -30,6 +32,15 @@ def sweep(idle: bool = True) -> int:
 def close(session: str, reason: str) -> bool:
     """Close one session, if the reason still holds."""
     return closing.close(UUID(session), reason=CloseReason(reason), by="clock", now=clock.now())
+
+
+@shared_task(base=TenantTask)  # type: ignore[untyped-decorator]
+def erase(session: str) -> int:
+    """Erase the events of a session off the record that is over; how many there were. 0: another was faster."""
+    try:
+        return erasure.erase(UUID(session), EraseReason.OFF_RECORD)
+    except erasure.NothingErased:
+        return 0
 
 
 @shared_task(base=SystemTask)  # type: ignore[untyped-decorator]

@@ -10,7 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 
 from memberintel.llm import seam
 from memberintel.llm.errors import ModelError
@@ -34,10 +34,12 @@ async def entitle(scope: Scope, session: UUID, turn: UUID) -> None:
     """Ask for a title and keep it, within its deadline; never raises for what a model or the database does."""
     try:
         said = await unit(scope, _first_message, session)
+        if not said:
+            return
         prompt = Prompt((_instructions(),), (Message("user", said[:READ_CHARACTERS]),))
         asked = seam.complete("title", prompt, scope=scope, session=session, turn=turn)
         answer = await asyncio.wait_for(asked, settings.TURN_DEADLINES["title"])
-        await unit(scope, _set_title, session, title.from_first_words(answer.text.strip().strip('"')))
+        await unit(scope, keep, session, title.from_first_words(answer.text.strip().strip('"')))
     except (ModelError, TimeoutError, CannotOpen, OperationalError, InterfaceError) as error:
         logger.warning("a session keeps its first words as title: %s", type(error).__name__)
 
@@ -47,12 +49,21 @@ def _instructions() -> str:
     return (Path(__file__).parent / "prompts" / f"{VERSION}.txt").read_text().strip()
 
 
+def keep(session: UUID, words: str) -> None:
+    """Give the session its title: the first words of its first message, until there is a better one.
+
+    None for one off the record, whose words are not kept, and none for one that was erased meanwhile.
+    """
+    with transaction.atomic():
+        row = Session.objects.select_for_update(no_key=True).filter(id=session, erased_at=None).first()
+        if row is None or row.off_record:
+            return
+        row.title = words
+        row.save(update_fields=["title"])
+
+
 def _first_message(session: UUID) -> str:
+    if not Session.objects.filter(id=session, erased_at=None, off_record=False).exists():
+        return ""  # nobody is asked for a title that is not kept
     events = log.load(session, through=FIRST_EVENTS)
     return next((kinds.text_of(event) for event in events if event.kind == kinds.USER_MESSAGE), "")
-
-
-def _set_title(session: UUID, text: str) -> None:
-    row = Session.objects.get(id=session)
-    row.title = text
-    row.save(update_fields=["title"])

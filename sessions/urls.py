@@ -12,6 +12,7 @@ urlpatterns = [
     path("sessions/", views.session_list, name="sessions"),
     path("sessions/search/", views.find, name="search"),
     path("sessions/<uuid:session>/", views.transcript, name="session"),
+    path("sessions/<uuid:session>/delete/", views.delete, name="session-delete"),
     path("sessions/<uuid:session>/turns/<uuid:turn>/", views.turn, name="turn"),
     path("sessions/<uuid:session>/remembered/", views.remembered, name="remembered"),
     path("sessions/<uuid:session>/knowledge/", knowledge.page, name="session-knowledge"),

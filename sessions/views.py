@@ -13,11 +13,12 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memberintel.accounts.access import signed_in
 from memberintel.lib import paging
 from memberintel.lib.text import clean
+from memberintel.privacy import participants
 from memberintel.vault.errors import CannotOpen
 from sessions import actions, conduct, queries, search
 from sessions.api import RUNNING, stream_address
@@ -26,6 +27,7 @@ from sessions.log import TurnRunning
 from sessions.models import Session
 
 UNTITLED = "A conversation"
+OFF_RECORD = "Off the record"
 SEALED = "This title cannot be opened"
 
 
@@ -223,6 +225,8 @@ def _result(hit: search.Hit) -> Result:
 def transcript(request: HttpRequest, session: UUID) -> HttpResponse:
     """One conversation, word for word."""
     row = _session(session)
+    if row.erased_at is not None:
+        return _erased(request, row)
     items = queries.transcript(row)
     context = {
         "place": "sessions",
@@ -232,6 +236,39 @@ def transcript(request: HttpRequest, session: UUID) -> HttpResponse:
         "has_prompt": any(item.kind == "prompt" for item in items),
     }
     return render(request, "sessions/session.html", context)
+
+
+def _erased(request: HttpRequest, row: Session) -> HttpResponse:
+    """What there is to say of a conversation whose words are gone."""
+    left = participants.left_from_session(row.id)
+    return render(request, "sessions/erased.html", {"place": "sessions", "session": row, "left": left})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+async def delete(request: HttpRequest, session: UUID) -> HttpResponseBase:
+    """Ask once, say what goes and what stays, then delete for good."""
+    if request.method != "POST":
+        page = sync_to_async(signed_in(_ask_to_delete))
+        return await page(request, session)
+    try:
+        await conduct.delete(session=session)
+    except actions.NotFound:
+        raise Http404 from None
+    return redirect("session", session)
+
+
+def _ask_to_delete(request: HttpRequest, session: UUID) -> HttpResponse:
+    row = _session(session)
+    if row.is_deleted:
+        return redirect("session", session)
+    context = {
+        "place": "sessions",
+        "session": row,
+        "title": title_of(row),
+        "left": participants.left_from_session(session),
+    }
+    return render(request, "sessions/delete.html", context)
 
 
 @require_safe
@@ -276,6 +313,8 @@ def blocks(items: list[Item]) -> list[Block]:
 
 def title_of(session: Session) -> str:
     """The title to show, whatever became of it."""
+    if session.off_record:
+        return OFF_RECORD
     try:
         return session.title or UNTITLED
     except CannotOpen:

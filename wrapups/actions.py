@@ -91,10 +91,29 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
     with transaction.atomic():
         if not SessionLog.objects.filter(id=wrap_up).exists():
             raise NotFound(str(wrap_up))
-        session = _delete_row(wrap_up)
-        brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
-        brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
+        session = remove(wrap_up)
+        forget_copies(session=session, wrap_up=wrap_up)
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
+
+
+def remove(wrap_up: UUID) -> UUID:
+    """Delete the row alone, for good; the session it was of. NotFound when there is none."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT app.delete_wrap_up(%s)", [wrap_up])
+            session: UUID = cursor.fetchone()[0]
+            return session
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", "") == "P0002":  # deleted by another click a moment ago
+            raise NotFound(str(wrap_up)) from None
+        raise
+
+
+def forget_copies(*, session: UUID, wrap_up: UUID | None) -> None:
+    """Take the wrap-up, and the extract that may have stood in for it, out of every prompt they ever stood in."""
+    if wrap_up is not None:
+        brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
+    brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
 
 
 def retry(job: UUID, owner: Scope) -> bool:
@@ -110,18 +129,6 @@ _EDITED = (
     *("summary", "decisions", "open_items", "new_context", "next_session_note"),
     *("word_count", "edited_at", "edited_by"),
 )
-
-
-def _delete_row(wrap_up: UUID) -> UUID:
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT app.delete_wrap_up(%s)", [wrap_up])
-            session: UUID = cursor.fetchone()[0]
-            return session
-    except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", "") == "P0002":  # deleted by another click a moment ago
-            raise NotFound(str(wrap_up)) from None
-        raise
 
 
 def _changed(before: Sequence[dict[str, Any]], after: Sequence[EditedItem]) -> list[dict[str, Any]]:

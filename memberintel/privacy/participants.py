@@ -4,19 +4,50 @@ Settings list the modules as `PRIVACY_PARTICIPANTS`. A module may define any of 
 called in the customer's scope:
 
 `forget_session(session: UUID) -> dict[str, int]`: delete what is kept about a session that is being erased, inside
-the transaction that erases it; gives counts by what was deleted.
+the transaction that erases it; gives counts by what was deleted. It deletes what stands for the session (notes, a
+day's entry) with every copy of it in prompts, and keeps what has a life of its own.
+
+`left_from_session(session: UUID) -> list[Left]`: what came out of the session and stays when it is deleted, because
+it has a life of its own; shown beside the deletion, before and after it, each with a way to delete it too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that stays when its session goes. `label` says what it is, in words; a POST without fields to
+    `address` (a page of the product) deletes it."""
+
+    label: str
+    text: str
+    id: UUID
+    address: str
 
 
 def taking_part(name: str) -> list[Callable[..., Any]]:
     """The function `name` of every participant that has one, in the order of the settings."""
     modules = [import_module(path) for path in settings.PRIVACY_PARTICIPANTS]
     return [getattr(module, name) for module in modules if hasattr(module, name)]
+
+
+def forget_session(session: UUID) -> dict[str, int]:
+    """Have every participant forget the session; counts by what was deleted."""
+    counts: Counter[str] = Counter()
+    for forget in taking_part("forget_session"):
+        counts.update(forget(session))
+    return dict(counts)
+
+
+def left_from_session(session: UUID) -> list[Left]:
+    """What every participant keeps of a session that is deleted."""
+    return [left for offered in taking_part("left_from_session") for left in offered(session)]

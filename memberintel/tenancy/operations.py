@@ -181,3 +181,25 @@ class Function(_Forward):
             editor.execute(f"GRANT CREATE ON SCHEMA app TO {self.owner}")
             editor.execute(f"ALTER {name} OWNER TO {self.owner}")
             editor.execute(f"REVOKE CREATE ON SCHEMA app FROM {self.owner}")
+
+
+class ReplacedFunction(_Forward):
+    """Another body for a function that belongs to a definer role, given as a CREATE OR REPLACE statement.
+
+    Who may call it stays as it was. Replacing takes ownership, which the migrating login has only as that role.
+    """
+
+    def __init__(self, signature: str, sql: str, *, owner: str) -> None:
+        self.signature, self.sql, self.owner = signature, sql, owner
+
+    def describe(self) -> str:
+        return f"Replace function app.{self.signature}"
+
+    def database_forwards(self, app_label: str, editor: Any, from_state: Any, to_state: Any) -> None:
+        if "search_path" not in self.sql:
+            raise ValueError(f"definer function {self.signature} must set its search_path")
+        editor.execute(f"GRANT CREATE ON SCHEMA app TO {self.owner}")
+        editor.execute(f"SET LOCAL ROLE {self.owner}")
+        editor.execute(self.sql, params=None)
+        editor.execute("SET LOCAL ROLE NONE")
+        editor.execute(f"REVOKE CREATE ON SCHEMA app FROM {self.owner}")
