@@ -1,4 +1,4 @@
-"""What a customer may cause in a session: say, retry, open, end, leave. Short transactions, in the scope."""
+"""What a customer may cause in a session: say, retry, open, end, archive, delete. Short transactions, in the scope."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sessions.domain import events as kinds
 from sessions.domain import routing, title
 from sessions.lease import OWNER
 from sessions.log import KeyTaken, Lease, SessionClosed, Turn, TurnRunning
-from sessions.models import CloseReason, EraseReason, Session
+from sessions.models import CloseReason, EraseReason, ForgotReport, Session
 
 RACES = 5
 SMALLEST_WINDOW = 8_000  # tokens; no model in use reads less, so shorter messages need not ask
@@ -211,7 +211,7 @@ def _target(session: UUID | None) -> routing.Target | None:
     if row is None:
         raise NotFound("There is no such conversation.")
     if row.erased_at is not None:
-        return routing.Target(row.id, "erased")
+        return routing.Target(row.id, "erased" if row.is_deleted or not row.off_record else "off_record")
     if row.archived_at is not None:
         return routing.Target(row.id, "archived")
     return routing.Target(row.id, "open" if row.is_open and not row.imported else "closed")
@@ -223,9 +223,11 @@ def _follow(route: routing.Route, now: datetime) -> tuple[UUID, bool]:
         case routing.Append(session) | routing.GoToOpen(session):
             return session, False
         case routing.CloseAndSucceed(close, reason, continues):
+            before = Session.objects.get(id=close)
             if not closing.close(close, reason=CloseReason(reason), by="customer", now=now):
                 _explain_not_closed(close)
-            return _begin(continues, now), True
+            # Who went on writing after a long silence, off the record, has not said that it may be kept.
+            return _begin(continues, now, off_record=before.off_record and continues == close), True
         case routing.OpenSuccessor(continues):
             return _begin(continues, now), True
         case routing.Conflict(code, text, session):
@@ -305,6 +307,39 @@ def end(*, session: UUID, now: datetime | None = None) -> bool:
     if queries.get_session(session) is None:
         raise NotFound("There is no such conversation.")
     return closing.close(session, reason=CloseReason.ENDED, by="customer", now=now or clock.now())
+
+
+def archive(*, session: UUID, now: datetime | None = None) -> None:
+    """Put a closed session out of the way: it is listed apart and takes no messages. Doing it again does nothing.
+
+    Raises NotFound, and Conflict for an open one.
+    """
+    row = _present(session)
+    if row.is_open:
+        raise Conflict("session_open", "This conversation is still open. End it, then archive it.")
+    Session.objects.filter(id=session, archived_at=None).update(archived_at=now or clock.now())
+
+
+def unarchive(*, session: UUID) -> None:
+    """Take a session out of the archive; it can be continued again. Doing it again does nothing. NotFound."""
+    _present(session)
+    Session.objects.filter(id=session).update(archived_at=None)
+
+
+def forgot(*, session: UUID) -> None:
+    """The customer says that the advisor forgot something: counted once a turn, without a word of it. NotFound."""
+    row = _present(session)
+    ForgotReport.objects.bulk_create(
+        [ForgotReport(session_id=row.id, turn=row.turn_id)], ignore_conflicts=True
+    )
+    analytics.record("reported_forgotten")
+
+
+def _present(session: UUID) -> Session:
+    row = queries.get_session(session)
+    if row is None or row.is_deleted:
+        raise NotFound("There is no such conversation.")
+    return row
 
 
 def delete(*, session: UUID, now: datetime | None = None) -> bool:

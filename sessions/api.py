@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -60,6 +61,28 @@ class OpenIn(Strict):
     """How to open a session."""
 
     close_previous = Flag(default=False, help_text="End the session that is open.")
+    off_record = Flag(
+        default=False, help_text="Nothing is learned from it, and what was said is erased when it closes."
+    )
+
+
+class PartQuery(Strict):
+    """Which part of a session's log: from its beginning, or as one of these says."""
+
+    before = serializers.IntegerField(required=False, min_value=1, max_value=2**53)
+    after = serializers.IntegerField(required=False, min_value=0, max_value=2**53)
+    at = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**53, help_text="An event to have in the middle."
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=500, default=queries.EVENTS, help_text="Events, about: no turn is cut in two."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One place at a time."""
+        if len(places := [name for name in ("before", "after", "at") if name in attrs]) > 1:
+            raise serializers.ValidationError({places[1]: ["Give one of before, after and at."]})
+        return attrs
 
 
 class FollowPlace(Strict):
@@ -165,16 +188,26 @@ class Session(Endpoint):
 
     scopes = {"GET": READ, "DELETE": CHAT}
 
-    @described("get_session", tag="sessions", by_id=True, gives={200: shapes.WholeSessionOut})
+    @described("get_session", tag="sessions", by_id=True, query=PartQuery, gives={200: shapes.SessionPartOut})
     def get(self, request: Request, session: UUID) -> Response:
-        """A session with everything in its log, in order; of one that was erased, when and why."""
+        """A session with its log, in order, a part at a time; of one that was erased, when and why."""
+        asked = parameters(request, PartQuery)
+        limit = asked.pop("limit")
         row = _session(session)
         running = None
         if turn_id := queries.running_turn(row):
             since = queries.message_seq(row.id, turn_id)
             running = _turn(row.id, Turn(turn_id, row.turn_attempt, row.turn_owner), since)
-        items = [shapes.told(item) for item in queries.transcript(row)]
-        return Response({**shapes.SessionOut(row).data, "running": running, "items": items})
+        part = queries.transcript_part(row, **asked, size=limit)
+        return Response(
+            {
+                **shapes.SessionOut(row).data,
+                "running": running,
+                "items": [shapes.told(item) for item in part.items],
+                "previous": _part(request, "before", part.span.earlier, limit),
+                "next": _part(request, "after", part.span.later, limit),
+            }
+        )
 
     @described("delete_session", tag="sessions", by_id=True, gives={204: None})
     def delete(self, request: Request, session: UUID) -> Response:
@@ -282,6 +315,52 @@ class End(Endpoint):
         return Response({"ended": _wait(conduct.end, session=session)})
 
 
+class Archive(Endpoint):
+    """Putting a session out of the way."""
+
+    scopes = {"POST": CHAT}
+
+    @described(
+        "archive_session",
+        tag="sessions",
+        by_id=True,
+        takes=Nothing,
+        gives={204: None},
+        errors={409: "It is still open."},
+    )
+    def post(self, request: Request, session: UUID) -> HttpResponse:
+        """Archive a closed session: it is listed apart, and takes no messages until it is taken out again."""
+        body(request, Nothing)
+        _refusable(actions.archive, session=session)
+        return HttpResponse(status=204)
+
+
+class Unarchive(Endpoint):
+    """Taking a session out of the archive."""
+
+    scopes = {"POST": CHAT}
+
+    @described("unarchive_session", tag="sessions", by_id=True, takes=Nothing, gives={204: None})
+    def post(self, request: Request, session: UUID) -> HttpResponse:
+        """Take a session out of the archive."""
+        body(request, Nothing)
+        _refusable(actions.unarchive, session=session)
+        return HttpResponse(status=204)
+
+
+class Forgot(Endpoint):
+    """Saying that something was forgotten."""
+
+    scopes = {"POST": CHAT}
+
+    @described("report_forgotten", tag="chat", by_id=True, takes=Nothing, gives={204: None})
+    def post(self, request: Request, session: UUID) -> HttpResponse:
+        """Say that the advisor forgot something it should have known. Only that is kept, and when."""
+        body(request, Nothing)
+        _refusable(actions.forgot, session=session)
+        return HttpResponse(status=204)
+
+
 class Leaving(Endpoint):
     """A page's goodbye."""
 
@@ -336,10 +415,20 @@ def _turn(session: UUID, which: Turn, since: int) -> dict[str, Any]:
     }
 
 
+def _part(request: Request, which: str, seq: int | None, limit: int) -> str | None:
+    """The address of another part of the log; None when there is none."""
+    return None if seq is None else f"{request.path}?{urlencode({which: seq, 'limit': limit})}"
+
+
 def _wait[R](work: Callable[..., Coroutine[Any, Any, R]], **arguments: Any) -> R:
     """What the work gives; its refusals as problems."""
+    return cast(R, _refusable(wait, work, **arguments))
+
+
+def _refusable[R](work: Callable[..., R], *given: Any, **arguments: Any) -> R:
+    """The same for work that waits for nothing."""
     try:
-        return wait(work, **arguments)
+        return work(*given, **arguments)
     except actions.NotFound:
         raise NotFound from None
     except actions.Refusal as refusal:

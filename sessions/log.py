@@ -22,6 +22,7 @@ from memberintel.tenancy.context import current_customer_id, current_tenant_id
 from memberintel.vault import cipher, keyring
 from memberintel.vault.errors import Damaged
 from sessions.domain import events as kinds
+from sessions.domain.cuts import Mark
 from sessions.domain.events import Draft, Event
 from sessions.signals import event_appended
 
@@ -236,7 +237,11 @@ _NEWEST_COMPACTION = (
 _PROMPTS = (
     f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
     " AND kind IN ('context_frozen', 'prompt_refreshed')"
-    " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') ORDER BY seq"
+    " AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed') ORDER BY seq DESC LIMIT %s"
+)
+_MARKS = (
+    "SELECT seq, kind, turn FROM session_events WHERE tenant_id = %s AND session_id = %s"
+    " AND seq >= %s AND seq <= %s ORDER BY seq"
 )
 _END = 2**62
 
@@ -271,9 +276,14 @@ def load_live(session: UUID) -> list[Event]:
     return _with_texts(events)
 
 
-def load_prompts(session: UUID) -> list[Event]:
-    """Every prompt the session has had, with their texts, in order; [] before the first message."""
-    return _with_texts(_open(_select(_PROMPTS, session)))
+def load_prompts(session: UUID, *, newest: int) -> list[Event]:
+    """The newest prompts the session has had, with their texts, in order; [] before the first message."""
+    return _with_texts(_open(_select(_PROMPTS, session, newest))[::-1])
+
+
+def marks(session: UUID, first: int, last: int) -> list[Mark]:
+    """The events from number `first` to `last`, both inclusive, without their contents: to see where to cut."""
+    return [Mark(*row) for row in _select(_MARKS, session, first, last)]
 
 
 def newest_summary(session: UUID) -> Event | None:

@@ -158,10 +158,40 @@ class SessionEvent(PrivateModel):
                 condition=Q(kind__in=["compaction_applied", "context_frozen", "prompt_refreshed"]),
                 name="session_events_marks",
             ),
+            # Finds where a turn begins, however long the log has become since.
+            models.Index(
+                fields=["tenant_id", "session_id", "turn"],
+                condition=Q(kind="user_message"),
+                name="session_events_turns",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"event {self.session_id}/{self.seq}"
+
+
+class ForgotReport(PrivateModel):
+    """The customer pressed "You forgot something" in a session: that, and when; once for each of its turns."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    session_id = models.UUIDField(editable=False)
+    turn = models.UUIDField(null=True, editable=False)
+    at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        db_table = "forgot_reports"
+        base_manager_name = "objects"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "session_id", "turn"],
+                nulls_distinct=False,
+                name="forgot_reports_once_a_turn",
+            ),
+        ]
+        indexes: ClassVar = [models.Index("at", name="forgot_reports_at")]
+
+    def __str__(self) -> str:
+        return f"report {self.id}"
 
 
 class Lexemes(models.TextField):  # type: ignore[type-arg]  # generic in the stubs only

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memberintel.lib import clock, paging
 from sessions import log
+from sessions.domain import cuts
+from sessions.domain import events as kinds
+from sessions.domain.cuts import Span
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
 from sessions.models import GONE, Session, SessionEvent
 
 PAGE = 30
+EVENTS = 200  # of a log on one page
+PROMPTS = 10
 NEWEST = 500
 
 
@@ -94,28 +100,73 @@ def newest_attempts(session: UUID) -> list[tuple[UUID, int]]:
 
 def message_seq(session: UUID, turn: UUID) -> int:
     """The number of the turn's message in the log; 1 when it has none."""
-    found = SessionEvent.objects.filter(session_id=session, turn=turn).order_by("seq")
+    found = _messages(session).filter(turn=turn)
     return found.values_list("seq", flat=True).first() or 1
 
 
-def transcript(session: Session) -> list[Item]:
-    """Everything in the session's log as a person sees it."""
-    running = running_turn(session)
-    return ui_transcript(log.load(session.id), running=running, attempt=session.turn_attempt)
+def _messages(session: UUID) -> QuerySet[SessionEvent]:
+    return SessionEvent.objects.filter(session_id=session, kind=kinds.USER_MESSAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of a session's log as a person sees it, and where it stands in the whole."""
+
+    items: list[Item]
+    span: Span
+
+
+def transcript_part(
+    session: Session,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    at: int | None = None,
+    size: int | None = None,
+) -> Part:
+    """About `size` events of the log, as a person sees them, with no turn cut in two; from its beginning.
+
+    Or those `before` an event or `after` one, as the span of a part names them, or those around the one `at`. Reads
+    as much of a long log as of a short one.
+    """
+    end, size = session.last_seq, size or EVENTS
+    marks = partial(log.marks, session.id)
+    if before is not None:
+        span = cuts.before(marks, end=end, seq=before, size=size)
+    elif at is not None:
+        span = cuts.around(marks, end=end, seq=at, size=size)
+    else:
+        span = cuts.after(marks, end=end, seq=after or 0, size=size)
+    return Part(_items(session, span.first, span.last if span.later else None), span)
+
+
+def newest_part(session: Session, *, size: int | None = None) -> Part:
+    """The end of the log, what is appended at this moment included."""
+    span = cuts.newest(partial(log.marks, session.id), end=session.last_seq, size=size or EVENTS)
+    return Part(_items(session, span.first, None), span)
+
+
+def _items(session: Session, first: int, last: int | None) -> list[Item]:
+    events = log.load(session.id, after=first - 1, through=last)
+    running = running_turn(session) if last is None else None
+    return ui_transcript(events, running, session.turn_attempt, to_the_end=last is None)
 
 
 def prompts(session: Session) -> list[PromptItem]:
-    """What the advisor of the session was told, each time it was; [] before its first message."""
-    items = ui_transcript(log.load_prompts(session.id))
+    """What the advisor of the session was told of late, each time it was; [] before its first message."""
+    items = ui_transcript(log.load_prompts(session.id, newest=PROMPTS))
     return [item for item in items if isinstance(item, PromptItem)]
 
 
 def turn_items(session: Session, turn: UUID) -> list[Item]:
-    """The session's log from that turn on, as a person sees it; [] when there is no such turn in it."""
-    if not SessionEvent.objects.filter(session_id=session.id, turn=turn).exists():
+    """What the session's log has of that turn, as a person sees it; [] when there is no such turn in it."""
+    first = _messages(session.id).filter(turn=turn).values_list("seq", flat=True).first()
+    if first is None:
         return []
-    events = log.load(session.id, after=message_seq(session.id, turn) - 1)
-    return ui_transcript(events, running=running_turn(session), attempt=session.turn_attempt)
+    following = (
+        _messages(session.id).filter(seq__gt=first).order_by("seq").values_list("seq", flat=True).first()
+    )
+    return _items(session, first, following - 1 if following else None)
 
 
 def transcript_lines(session: UUID) -> list[Line]:

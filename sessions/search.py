@@ -103,7 +103,7 @@ def find(query: str, *, limit: int = PAGE, skip: int = 0, now: datetime | None =
 
 def address(hit: Hit) -> str:
     """The part of a transcript's address that leads to the hit."""
-    return f"#e{hit.seq}"
+    return f"?at={hit.seq}#e{hit.seq}"
 
 
 # --- finding ---------------------------------------------------------------------------------------------

@@ -324,13 +324,15 @@ def told(item: Item) -> Any:
     return cast("type[serializers.Serializer[Any]]", ITEMS[item.kind])(item).data
 
 
-class WholeSessionOut(SessionOut):
-    """A session with everything in its log."""
+class SessionPartOut(SessionOut):
+    """A session with a part of its log; `previous` and `next` are the addresses of the parts around it, or null."""
 
     running = TurnOut(allow_null=True, help_text="The answer that is being given, if any.")
     items = PolymorphicProxySerializer(
         component_name="Item", serializers=ITEMS, resource_type_field_name="kind", many=True
     )
+    previous = serializers.CharField(allow_null=True)
+    next = serializers.CharField(allow_null=True)
 
     class Meta:
-        ref_name = "WholeSession"
+        ref_name = "SessionPart"

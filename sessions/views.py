@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -19,13 +20,19 @@ from memberintel.accounts.access import signed_in
 from memberintel.lib import paging
 from memberintel.lib.text import clean
 from memberintel.privacy import participants
+from memberintel.tenancy.context import current_scope
+from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import CannotOpen
-from sessions import actions, conduct, queries, search
+from sessions import actions, conduct, lists, queries, search
 from sessions.api import RUNNING, stream_address
+from sessions.domain import tools
 from sessions.domain.transcript import AnswerItem, Item, PromptItem
 from sessions.log import TurnRunning
 from sessions.models import Session
 
+LONGEST_NUMBER = 15  # digits of an event's number in an address
+ARCHIVED = "Archived. It stands under “Archived” and takes no messages until you take it out."
+UNARCHIVED = "Taken out of the archive."
 UNTITLED = "A conversation"
 OFF_RECORD = "Off the record"
 SEALED = "This title cannot be opened"
@@ -103,7 +110,12 @@ async def _end(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('chat')}?{urlencode({'ended': session})}")
 
 
-ACTS = {"say": _say, "stop": _stop, "retry": _retry, "end": _end}
+async def _forgot(request: HttpRequest) -> HttpResponse:
+    await unit(current_scope(), actions.forgot, session=_id(request, "session"))
+    return redirect(f"{reverse('chat')}?{urlencode({'noted': 'forgot'})}#end-of-conversation")
+
+
+ACTS = {"say": _say, "stop": _stop, "retry": _retry, "end": _end, "forgot": _forgot}
 
 
 async def _refused(
@@ -123,17 +135,21 @@ async def _refused(
 
 def _chat(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
     session = queries.open_session()
-    items = queries.transcript(session) if session else []
+    part = queries.newest_part(session) if session else None
+    items = part.items if part else []
     context = {
         "place": "chat",
         "session": session,
         "blocks": blocks(items),
-        "prompts": [item for item in items if isinstance(item, PromptItem)],
+        "earlier": part.span.earlier if part else None,
+        "prompts": queries.prompts(session) if session else [],
         "running": _running(session, items) if session else None,
         "client_key": str(uuid4()),
         "has_history": bool(session is None and queries.list_sessions(limit=1)),
         "ended": _ended(request) if session is None else None,
+        "noted": request.GET.get("noted") == "forgot",
         "limit": settings.MESSAGE_LIMIT_CHARACTERS,
+        "tool_words": tools.WORDS,
         "live": True,
     }
     return render(request, "sessions/chat.html", context | more, status=status)
@@ -164,15 +180,20 @@ def session_list(request: HttpRequest) -> HttpResponse:
     """All conversations, newest first, a page at a time."""
     try:
         before, before_id = paging.read(request.GET.dict())
-        rows = queries.list_sessions(before=before, before_id=before_id, limit=queries.PAGE + 1)
-    except ValueError as error:  # half a cursor, or one that is none
+        wanted = lists.read(request.GET)
+        rows = queries.list_sessions(
+            before=before, before_id=before_id, **wanted.filters(), limit=queries.PAGE + 1
+        )
+    except ValueError as error:  # half a cursor, or one that is none; a day that is none
         raise BadRequest(str(error)) from None
     shown, more = rows[: queries.PAGE], len(rows) > queries.PAGE
     context = {
         "place": "sessions",
         "rows": [Row(row, title_of(row)) for row in shown],
+        "wanted": wanted,
         "paged": before is not None,
-        "older": _cursor(shown[-1]) if more else None,
+        "newest": wanted.address(),
+        "older": wanted.address(_cursor(shown[-1])) if more else None,
     }
     return render(request, "sessions/sessions.html", context)
 
@@ -227,15 +248,122 @@ def transcript(request: HttpRequest, session: UUID) -> HttpResponse:
     row = _session(session)
     if row.erased_at is not None:
         return _erased(request, row)
-    items = queries.transcript(row)
+    part = queries.transcript_part(row, **_where(request))
     context = {
         "place": "sessions",
         "session": row,
         "title": title_of(row),
-        "blocks": blocks(items),
-        "has_prompt": any(item.kind == "prompt" for item in items),
+        "blocks": blocks(part.items),
+        "span": part.span,
+        "told_nothing": row.imported and part.span.first == 1 and not _has_prompt(part.items),
     }
     return render(request, "sessions/session.html", context)
+
+
+def _has_prompt(items: list[Item]) -> bool:
+    return any(isinstance(item, PromptItem) for item in items)
+
+
+def _where(request: HttpRequest) -> dict[str, int]:
+    """The part of a transcript that is asked for; of several places the first named here."""
+    for name in ("at", "before", "after"):
+        if given := request.GET.get(name):
+            if not given.isdecimal() or len(given) > LONGEST_NUMBER:
+                raise BadRequest(f"{name} is the number of an event")
+            return {name: int(given)}
+    return {}
+
+
+@require_safe
+@signed_in
+def earlier(request: HttpRequest, session: UUID) -> HttpResponse:
+    """What came before the first event that a chat page shows, for the script to put above it."""
+    row = _session(session)
+    part = queries.transcript_part(row, **({"before": 1} | _where(request)))
+    context = {
+        "session": row,
+        "blocks": blocks(part.items),
+        "earlier": part.span.earlier,
+        "live": row.is_open,
+    }
+    return render(request, "sessions/_earlier.html", context)
+
+
+@require_POST
+@signed_in
+def archive(request: HttpRequest, session: UUID) -> HttpResponse:
+    """Put a conversation into the archive, or take it out."""
+    put = request.POST.get("archived") == "yes"
+    try:
+        if put:
+            actions.archive(session=session)
+        else:
+            actions.unarchive(session=session)
+    except actions.NotFound:
+        raise Http404 from None
+    except actions.Refusal as refusal:
+        messages.warning(request, refusal.text)
+    else:
+        messages.success(request, ARCHIVED if put else UNARCHIVED)
+    return redirect("session", session)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+async def go_on(request: HttpRequest, session: UUID) -> HttpResponseBase:
+    """Continue a closed conversation in one that follows it; what is open ends first."""
+    page = sync_to_async(signed_in(_ask_to_go_on))
+    if request.method != "POST":
+        return await page(request, session)
+    try:
+        await conduct.say(
+            text=request.POST.get("text", ""),
+            client_key=clean(request.POST.get("client_key", ""))[:100] or str(uuid4()),
+            session=session,
+            close_previous=True,
+        )
+    except actions.NotFound:
+        raise Http404 from None
+    except TurnRunning:
+        return await page(request, session, status=409, alert=RUNNING)
+    except actions.Refusal as refusal:
+        return await page(request, session, status=refusal.status, alert=refusal.text)
+    return redirect(reverse("chat") + "#end-of-conversation")
+
+
+def _ask_to_go_on(request: HttpRequest, session: UUID, *, status: int = 200, alert: str = "") -> HttpResponse:
+    row, standing = _session(session), queries.open_session()
+    if row.erased_at is not None:
+        return redirect("session", session)
+    if standing is not None and standing.id == row.id:
+        return redirect("chat")
+    context = {
+        "place": "sessions",
+        "session": row,
+        "title": title_of(row),
+        "standing": standing,
+        "standing_title": title_of(standing) if standing else "",
+        "alert": alert,
+        "draft": request.POST.get("text", ""),
+        "client_key": request.POST.get("client_key") or str(uuid4()),
+        "limit": settings.MESSAGE_LIMIT_CHARACTERS,
+    }
+    return render(request, "sessions/continue.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+async def off_record(request: HttpRequest) -> HttpResponseBase:
+    """Say what off the record means, then open such a conversation; what is open ends first."""
+    if request.method != "POST":
+        return await sync_to_async(signed_in(_explain_off_record))(request)
+    await conduct.open_session(close_previous=True, off_record=True)
+    return redirect("chat")
+
+
+def _explain_off_record(request: HttpRequest) -> HttpResponse:
+    context = {"place": "chat", "standing": queries.open_session()}
+    return render(request, "sessions/off_record.html", context)
 
 
 def _erased(request: HttpRequest, row: Session) -> HttpResponse:

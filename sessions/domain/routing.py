@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
 
-TargetState = Literal["open", "closed", "archived", "erased"]
+TargetState = Literal["open", "closed", "archived", "erased", "off_record"]
 Reason = Literal["idle", "ended"]
 
 OPEN_SESSION_TEXT: Final = "A conversation is still open. End it first, or send your message there."
@@ -20,6 +20,10 @@ ARCHIVED_TEXT: Final = (
     "This conversation is archived. Take it out of the archive, or send your message in a new conversation."
 )
 ERASED_TEXT: Final = "This conversation was deleted. Send your message in a new conversation."
+OFF_RECORD_TEXT: Final = (
+    "That conversation was off the record and is over: nothing of it is kept, so it cannot go on. Begin a new one, on"
+    " the record or off it, and send your message there."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def route_message(
     close_previous: bool = False,
 ) -> Route:
     """Where a message goes that was sent to `target` (None: to no session in particular)."""
-    if target is not None and target.state in ("archived", "erased"):
+    if target is not None and target.state in _REFUSED:
         return _refused(target)
     if open_session is None:
         return OpenSuccessor(continues=target.id if target else None)
@@ -123,7 +127,13 @@ def route_opening(
     return Conflict("session_open", OPEN_SESSION_TEXT, open_session.id)
 
 
+_REFUSED: Final[dict[TargetState, tuple[str, str]]] = {
+    "archived": ("session_archived", ARCHIVED_TEXT),
+    "erased": ("session_erased", ERASED_TEXT),
+    "off_record": ("session_off_record", OFF_RECORD_TEXT),
+}
+
+
 def _refused(target: Target) -> Conflict:
-    if target.state == "archived":
-        return Conflict("session_archived", ARCHIVED_TEXT, target.id)
-    return Conflict("session_erased", ERASED_TEXT, target.id)
+    code, text = _REFUSED[target.state]
+    return Conflict(code, text, target.id)

@@ -170,9 +170,13 @@ Item = (
 
 
 def ui_transcript(
-    events: Sequence[Event], running: UUID | None = None, attempt: int | None = None
+    events: Sequence[Event],
+    running: UUID | None = None,
+    attempt: int | None = None,
+    *,
+    to_the_end: bool = True,
 ) -> list[Item]:
-    """All of the log as items, in its order.
+    """All of the log as items, in its order; or a part of it that cuts no turn, which may not reach `to_the_end`.
 
     `running` is the turn whose lease is alive, `attempt` its number (default: the latest that wrote
     anything and has not ended).
@@ -182,7 +186,7 @@ def ui_transcript(
     closed = any(event.kind == kinds.SESSION_CLOSED for event in events)
     for turn in turns:
         alive = running is not None and turn.id == running
-        last = turn is turns[-1] and not closed
+        last = to_the_end and turn is turns[-1] and not closed
         items += _turn(turn, alive=alive, attempt=attempt if alive else None, last=last)
     items.sort(key=lambda item: item.seq)  # stable: what has written nothing stands after its neighbour
     return items

@@ -13,7 +13,8 @@ from django.utils.safestring import SafeString
 from brain.domain.prompt import Told
 from brain.domain.prompt import told as entries_of
 from memberintel.accounts.templatetags import pages
-from sessions.domain.transcript import PromptItem
+from sessions.domain import tools
+from sessions.domain.transcript import PromptItem, ToolItem
 
 register = template.Library()
 
@@ -28,6 +29,12 @@ class Known:
 
 # The headings of a note as prompts have them, which are no Markdown.
 _PARTS = re.compile(r"^(Summary|Decisions|Open items|New context|Note for next time):[ \n]?", re.MULTILINE)
+
+
+@register.filter
+def tool_line(call: ToolItem) -> str:
+    """What the advisor did with a tool, in words."""
+    return tools.words(call.name, running=call.result is None, failed=call.error)
 
 
 @register.filter

@@ -11,6 +11,8 @@
   const stopButton = document.getElementById("stop");
   const toNewest = document.getElementById("to-newest");
   const endForm = document.getElementById("end");
+  const forgotForm = document.getElementById("forgot");
+  const toolWords = JSON.parse(document.getElementById("tool-words").textContent);
   const draftName = `memberintel:draft:${form.dataset.person}`;
 
   let session = form.dataset.session || null;
@@ -131,6 +133,13 @@
     return turn;
   }
 
+  // What the advisor does with a tool, as the server's own templates put it.
+  function toolLine(data) {
+    const place = data.error ? 2 : data.result !== undefined && data.result !== null ? 1 : 0;
+    const name = data.name ?? "a tool";
+    return toolWords[name]?.[place] ?? `${["Using", "Used", "Tried"][place]} ${name.replaceAll("_", " ")}`;
+  }
+
   // The answer while it is being written.
   function openAnswer(turnNode) {
     const node = make("article", "said advisor");
@@ -179,10 +188,8 @@
           tools.set(id, fold);
           folds.append(fold);
         }
-        const finished = data.result !== undefined && data.result !== null;
-        const words = (data.name ?? "a tool").replaceAll("_", " ");
-        fold.firstChild.textContent = `${data.error ? "Tried" : finished ? "Used" : "Using"} “${words}”`;
-        if (finished) fold.append(make("pre", "", data.result));
+        fold.firstChild.textContent = toolLine(data);
+        if (data.result !== undefined && data.result !== null) fold.append(make("pre", "", data.result));
       },
       notice(words) {
         notices.append(make("p", "note", words));
@@ -243,6 +250,7 @@
     const answer = openAnswer(turnNode);
     let started = false;
     let failure = null;
+    let outcome = "";
     follow();
     const handlers = {
       turn(data) {
@@ -253,10 +261,8 @@
         follow();
       },
       text(data) {
-        if (!started) {
-          answer.state("Writing…");
-          remember(); // by now it is settled what this conversation knows
-        }
+        answer.state("Writing…");
+        if (!started) remember(); // by now it is settled what this conversation knows
         started = true;
         answer.text(data.text ?? "");
         follow();
@@ -267,14 +273,18 @@
       },
       tool(data) {
         answer.tool(data);
-        if (!started) answer.state("Looking something up…");
+        // What comes next is more text, or another tool: a tool that has ended is followed by a thought.
+        const using = (data.result ?? null) === null && !data.error;
+        answer.state(using ? `${toolLine(data)}…` : "Thinking…");
         follow();
       },
       notice(data) {
         answer.notice(data.text ?? "");
         follow();
       },
-      done() {},
+      done(data) {
+        outcome = data.outcome ?? "";
+      },
       error(data) {
         failure = data;
       },
@@ -299,8 +309,13 @@
       answer.state(failure ? "" : "Reload the page to see the whole answer.", false);
       if (failure) answer.notice(failure.message ?? "The advisor could not answer.");
     }
-    say(failure ? "The answer failed." : "The answer is complete.");
+    say(ending(failure, outcome));
     follow();
+  }
+
+  function ending(failure, outcome) {
+    if (failure) return failure.code === "interrupted" ? "The answer was interrupted." : "The answer failed.";
+    return outcome === "stopped" ? "You stopped the answer." : "The answer is complete.";
   }
 
   // --- sending -------------------------------------------------------------------------------------------------
@@ -317,6 +332,8 @@
     const key = form.elements.client_key.value;
     const request = { text, client_key: key };
     if (interrupt) request.interrupt = true;
+    // Off the record a message belongs to this conversation or nowhere: none may end up where it is kept.
+    if (form.dataset.offRecord !== undefined) request.session = session;
     let result;
     try {
       result = await call(form.dataset.messages, request);
@@ -347,6 +364,7 @@
       return;
     }
     adopt(data.session);
+    keep("memberintel:said", data.turn);
     following = true;
     const node = conversation.querySelector(`[data-turn="${data.turn}"]`) ?? showMessage(text);
     node.dataset.turn = data.turn;
@@ -359,6 +377,8 @@
     form.elements.session.value = id;
     endForm.elements.session.value = id;
     endForm.hidden = false;
+    forgotForm.elements.session.value = id;
+    forgotForm.hidden = false;
     document.dispatchEvent(new CustomEvent("memberintel:session", { detail: id }));
   }
 
@@ -367,6 +387,8 @@
     const words = data.detail || `The server refused the message (error ${status}). It is kept here.`;
     if (status === 409 && (data.turn || running)) {
       complain(words, [["Stop it and send this", () => send({ interrupt: true })]]);
+    } else if (data.type === "/problems/session-off-record") {
+      complain(words, [["Begin a new one", () => location.assign("/chat/")]]);
     } else if (status === 401 || status === 403) {
       complain(`${words} Your text is kept on this device.`, [["Sign in", () => location.reload()]]);
     } else if (status === 402) {
@@ -448,6 +470,48 @@
       event.preventDefault();
       stop(act.elements.turn.value);
     }
+  });
+
+  // --- what was said before, and what was forgotten -----------------------------------------------------------------
+
+  conversation.addEventListener("click", async (event) => {
+    const link = event.target.closest("[data-earlier]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (link.getAttribute("aria-disabled")) return;
+    link.setAttribute("aria-disabled", "true");
+    try {
+      const answer = await fetch(link.dataset.earlier, { cache: "no-store" });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const fragment = document.createElement("template");
+      fragment.innerHTML = await answer.text();
+      const below = page.scrollHeight - page.scrollTop;
+      link.parentElement.replaceWith(fragment.content);
+      page.scrollTop = page.scrollHeight - below; // what was in view stays there
+      say("Earlier messages are above.");
+    } catch {
+      link.removeAttribute("aria-disabled");
+      complain("What was said earlier could not be fetched. Try again.");
+    }
+  });
+
+  forgotForm.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const told = document.getElementById("forgot-said");
+    try {
+      const result = await call(`${form.dataset.sessions}${session}/forgot/`);
+      told.textContent = result.ok
+        ? "Noted, without a word of what was said. Tell me what I missed, and I go by it."
+        : result.data.detail || "That could not be noted.";
+    } catch {
+      told.textContent = "The server could not be reached. Try again.";
+    }
+    say(told.textContent);
+  });
+
+  // Something was said in another tab of this browser: show it here too, unless something is being written.
+  window.addEventListener("storage", (event) => {
+    if (event.key === "memberintel:said" && event.newValue && !running && !sending && !box.value) location.reload();
   });
 
   // --- as the page opens -----------------------------------------------------------------------------------------

@@ -4,11 +4,23 @@
 
 window.memberintelStream = (() => {
   const PATIENCE_MS = 90_000; // without a sign of life (the server comments every 15 s) for so long: start over
-  const pause = (ms) =>
-    new Promise((done) => {
-      setTimeout(done, ms);
-      window.addEventListener("online", done, { once: true }); // the network is back: no need to wait longer
+  const STALE_MS = 20_000; // the same, once the device has woken or its network has changed: what is open may be dead
+
+  // Waits; less when the network is back, or the page is looked at again.
+  function pause(ms) {
+    return new Promise((done) => {
+      const over = () => {
+        clearTimeout(timer);
+        window.removeEventListener("online", over);
+        document.removeEventListener("visibilitychange", seen);
+        done();
+      };
+      const seen = () => document.visibilityState === "visible" && over();
+      const timer = setTimeout(over, ms);
+      window.addEventListener("online", over);
+      document.addEventListener("visibilitychange", seen);
     });
+  }
 
   // Splits a byte stream into events {id, event, data}; calls `sign` on every chunk.
   async function* eventsOf(body, sign) {
@@ -53,10 +65,17 @@ window.memberintelStream = (() => {
       const stop = () => attempt.abort();
       signal?.addEventListener("abort", stop);
       let timer = setTimeout(stop, PATIENCE_MS);
+      let heard = Date.now();
       const sign = () => {
         clearTimeout(timer);
         timer = setTimeout(stop, PATIENCE_MS);
+        heard = Date.now();
       };
+      // Timers stand still while a device sleeps; a connection that died meanwhile says nothing of it.
+      const wake = () => document.visibilityState === "visible" && Date.now() - heard > STALE_MS && stop();
+      window.addEventListener("offline", stop);
+      window.addEventListener("online", wake);
+      document.addEventListener("visibilitychange", wake);
       try {
         const headers = { Accept: "text/event-stream" };
         if (last !== null) headers["Last-Event-ID"] = last;
@@ -76,9 +95,12 @@ window.memberintelStream = (() => {
       } finally {
         clearTimeout(timer);
         signal?.removeEventListener("abort", stop);
+        window.removeEventListener("offline", stop);
+        window.removeEventListener("online", wake);
+        document.removeEventListener("visibilitychange", wake);
         attempt.abort();
       }
-      misses += 1;
+      misses = navigator.onLine ? misses + 1 : 1; // without a network there is nothing to give up on
       on.lost(misses);
       if (misses > 20) return "gone";
       await pause(Math.min(10_000, 250 * 2 ** Math.min(misses, 6)) * (0.5 + Math.random() / 2));

@@ -89,7 +89,7 @@ def test_the_snippet_says_something_and_prints_the_answer(server: str, alice: Pe
     with scope(alice.scope):
         session = queries.open_session()
         assert session is not None
-        answers = [item for item in queries.transcript(session) if isinstance(item, AnswerItem)]
+        answers = [item for item in queries.newest_part(session).items if isinstance(item, AnswerItem)]
     assert ran.stdout.removesuffix("\n[complete]\n") == answers[0].text
     assert answers[0].text
 

@@ -40,7 +40,7 @@ def has_answer(person: Person) -> bool:
     def look() -> bool:
         with scope(person.scope):
             session = queries.open_session()
-            items = queries.transcript(session) if session else []
+            items = queries.newest_part(session).items if session else []
         return bool(items) and getattr(items[-1], "state", "") == "complete"
 
     return aside(look)

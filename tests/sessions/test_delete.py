@@ -26,7 +26,7 @@ from tests.sessions.conftest import open_for, say
 from tests.sessions.test_api import client_of
 from tests.sessions.test_erasure import PLAN, Login, finished
 from tests.wrapups.stage import ANSWER, job_of, model, run, wrap_ups
-from wrapups import writer
+from wrapups import makers, work
 from wrapups.models import ClosingJob, JobState
 
 
@@ -49,7 +49,7 @@ def test_a_closed_one_goes_with_its_wrap_up_and_every_copy(
 ) -> None:
     session = finished(alice)
     with model(settings, f"answer-{uuid4().hex[:8]}", {"json": ANSWER}), login("worker"):
-        assert run(writer.write(job_of(alice.scope, session).id, alice.scope)) == writer.Written()
+        assert run(makers.do(job_of(alice.scope, session).id, alice.scope)) == work.Written()
     [wrap_up] = wrap_ups(alice.scope, session)
     with scope(alice.scope):
         named = [
@@ -60,7 +60,7 @@ def test_a_closed_one_goes_with_its_wrap_up_and_every_copy(
         pairs = [(part.name, digest) for part, digest in zip(named, brain.store_parts(named), strict=True)]
         digests = [kinds.SectionDigest(name=name, digest=digest) for name, digest in pairs]
         open_ = actions.open_session()
-        log.append(open_, kinds.context_frozen(sections=digests, tools_digest="none"))
+        log.append(open_, kinds.context_frozen(sections=digests))
         assert actions.delete(session=session)
         assert [part.text for part in brain_queries.prompt_parts(pairs)] == ["soul", None, None]
         newest = log.load(open_)[-1]
@@ -71,7 +71,7 @@ def test_a_closed_one_goes_with_its_wrap_up_and_every_copy(
     job = job_of(alice.scope, session)
     assert job.state == JobState.DELETED
     with login("worker"):
-        assert run(writer.write(job.id, alice.scope)) == writer.NotOurs()
+        assert run(makers.do(job.id, alice.scope)) == work.NotOurs()
     assert not delete(alice, session)
 
 
@@ -80,7 +80,7 @@ def test_one_whose_wrap_up_is_still_owed_gets_none(alice: Person, settings: Any,
     assert job_of(alice.scope, session).state == JobState.QUEUED
     assert delete(alice, session)
     with model(settings, f"answer-{uuid4().hex[:8]}", {"json": ANSWER}), login("worker"):
-        assert run(writer.write(job_of(alice.scope, session).id, alice.scope)) == writer.NotOurs()
+        assert run(makers.do(job_of(alice.scope, session).id, alice.scope)) == work.NotOurs()
     assert wrap_ups(alice.scope, session) == []
 
 

@@ -483,8 +483,8 @@ def test_the_page_shows_hits_and_leads_to_their_place(alice: Person) -> None:
     session = write(alice, message("<b>impala</b> & co"), answer("The impala, too"))
     status, page = _page(alice, {"q": "impala"})
     assert status == 200
-    assert f'href="/sessions/{session}/#e2"' in page
-    assert f'href="/sessions/{session}/#e3"' in page
+    assert f'href="/sessions/{session}/?at=2#e2"' in page
+    assert f'href="/sessions/{session}/?at=3#e3"' in page
     assert "&lt;b&gt;<mark>impala</mark>&lt;/b&gt; &amp; co" in page
     assert "<b>impala" not in page
     client = Client(SERVER_NAME="localhost")

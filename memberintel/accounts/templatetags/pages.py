@@ -59,12 +59,6 @@ def section_title(name: str) -> str:
 
 
 @register.filter
-def tool_words(name: str) -> str:
-    """What a tool is called on a page; `static/js/chat.js` says the same while an answer is written."""
-    return name.replace("_", " ")
-
-
-@register.filter
 def section_words(text: str) -> str:
     """A section of the prompt as a person reads it: without wrapper lines and entities."""
     lines: list[str] = []
