@@ -12,6 +12,7 @@ from django.urls import path
 from drf_spectacular.generators import SchemaGenerator
 
 import brain.api
+import brain.heartbeat.api
 import memberintel.privacy.api
 import sessions.api
 import sessions.knowledge_api
@@ -56,6 +57,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 SESSION = "v1/sessions/<uuid:session>/"
 VERSION = "v1/documents/<slug:kind>/versions/<int:version>/"
+SITE = "v1/sites/<uuid:site>/"
 TURN = f"{SESSION}turns/<uuid:turn_id>/"
 
 urlpatterns = [
@@ -83,6 +85,12 @@ urlpatterns = [
     path(VERSION, brain.api.Version.as_view(), name="api-version"),
     path(f"{VERSION}restore/", brain.api.Restore.as_view(), name="api-restore"),
     path("v1/documents/<slug:kind>/compare/", brain.api.Diff.as_view(), name="api-compare"),
+    path("v1/sites/", brain.heartbeat.api.Sites.as_view(), name="api-sites"),
+    path(SITE, brain.heartbeat.api.Site.as_view(), name="api-site"),
+    path(f"{SITE}heartbeat/", brain.heartbeat.api.Heartbeat.as_view(), name="api-heartbeat"),
+    path(f"{SITE}numbers/", brain.heartbeat.api.Numbers.as_view(), name="api-numbers"),
+    path(f"{SITE}sources/", brain.heartbeat.api.Sources.as_view(), name="api-sources"),
+    path(f"{SITE}sources/<uuid:source>/", brain.heartbeat.api.Source.as_view(), name="api-source"),
     path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
     path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
     path("v1/journal/", journal.Journal.as_view(), name="api-journal"),

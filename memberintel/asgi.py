@@ -11,7 +11,10 @@ from types import FrameType
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.asgi import get_asgi_application
+
+from memberintel.accounts.problems import PROBLEM, Problem
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
@@ -19,6 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 django = get_asgi_application()
+
 
 type Message = MutableMapping[str, Any]
 type Receive = Callable[[], Awaitable[Message]]
@@ -29,8 +33,46 @@ async def application(scope: MutableMapping[str, Any], receive: Receive, send: S
     """ASGI entry. Django itself refuses lifespan events, so they are answered here."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
-    else:
-        await django(scope, receive, send)  # type: ignore[arg-type]
+        return
+    door = _Door(scope, receive)
+    if not door.closed:
+        await django(scope, door.receive, send)  # type: ignore[arg-type]
+    if door.closed:
+        await _refuse(scope, send)
+
+
+class _Door:
+    """Lets a request in piece by piece, until its body is longer than any we take. `closed` by then, or from the
+    beginning when it says so itself; to Django it then looks as if the client had left."""
+
+    def __init__(self, scope: MutableMapping[str, Any], receive: Receive) -> None:
+        announced = dict(scope["headers"]).get(b"content-length", b"")[:20]
+        self.closed = announced.isdigit() and int(announced) > settings.REQUEST_LIMIT_BYTES
+        self._receive, self._taken = receive, 0
+
+    async def receive(self) -> Message:
+        """The next piece."""
+        message = await self._receive()
+        self._taken += len(message.get("body", b""))
+        if self._taken <= settings.REQUEST_LIMIT_BYTES:
+            return message
+        self.closed = True
+        return {"type": "http.disconnect"}
+
+
+async def _refuse(scope: MutableMapping[str, Any], send: Send) -> None:
+    limit = f"{settings.REQUEST_LIMIT_BYTES // 1_000_000} MB"
+    problem = Problem(413, "body-too-long", f"A request may have {limit}. Nothing was kept.")
+    kind, body = b"text/plain; charset=utf-8", problem.detail.encode()
+    if scope["path"].startswith("/api/"):
+        kind, body = PROBLEM.encode(), problem.response().content
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

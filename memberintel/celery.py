@@ -45,11 +45,14 @@ app.conf.update(
             "schedule": crontab(hour="3", minute="40"),
             "kwargs": {"everything": True},
         },
+        # Days end at another hour in every zone, and a source that was down is tried again the same day.
+        "sync-again": {"task": "brain.heartbeat.tasks.sync_again", "schedule": crontab(minute="35")},
         "daily": {"task": "memberintel.usage.tasks.daily", "schedule": crontab(minute="10-59/15")},
     },
     timezone="UTC",
 )
 app.autodiscover_tasks()
+app.autodiscover_tasks(["brain.heartbeat"])
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]

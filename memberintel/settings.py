@@ -320,6 +320,7 @@ PROMPT_SECTIONS = [
     "brain.sections.base",
     "brain.sections.soul",
     "brain.sections.bible",
+    "brain.heartbeat.sections.heartbeat",
     "wrapups.sections.recent",
 ]
 
@@ -330,12 +331,14 @@ RECALL_SECTIONS: list[str] = []
 ADVISOR_TOOLS: list[str] = [
     "brain.tools.update_customer_brain",
     "sessions.tools.search_sessions",
+    "brain.heartbeat.tools.site_metrics",
 ]
 
 # Where parts of prompts come from: how to ask whether a source still stands, and where it can be read.
 PROMPT_SOURCES = {
     "soul": "brain.sources.document",
     "bible": "brain.sources.document",
+    "heartbeat": "brain.heartbeat.sections.source",
     "wrap_up": "wrapups.sources.wrap_up",
     "wrap_up_draft": "wrapups.sources.draft",
 }
@@ -345,6 +348,7 @@ PRIVACY_PARTICIPANTS: list[str] = ["wrapups.privacy"]
 
 # The day's work, in this order: what its runs are called, and the function, which is given its run to count in.
 DAILY_STEPS = {
+    "metrics_sync": "brain.heartbeat.tasks.sync_due",
     "wrap_up_backfill": "wrapups.tasks.do_what_was_missed",
     "monthly_report": "memberintel.report.step",
 }
@@ -361,6 +365,14 @@ SECTION_BUDGETS = {
 }
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}
+HEARTBEAT_LIMIT_TOKENS = 700  # what one site's numbers tell
+
+# Sources of numbers. A test points them at a server on its own machine; nothing else may.
+STRIPE_API_BASE = env.text("STRIPE_API_BASE", " ").strip()
+HEARTBEAT_ALLOW_LOOPBACK = False
+HEARTBEAT_REQUEST_SECONDS = 30.0  # one request, whole
+HEARTBEAT_SOURCE_SECONDS = 600.0  # one source, all its pages
+HEARTBEAT_RETRY_SECONDS = 1.0  # before a request is made again; doubled each time
 
 TOOL_ROUNDS = 8  # how often a model may ask for tools before it must answer
 TOOLS_AT_ONCE = 4  # of the calls of one round, how many run side by side
@@ -420,6 +432,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not EMBEDDED
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "memberintel.errors.stale_form"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+REQUEST_LIMIT_BYTES = 8_000_000  # of any request, files and all; over it, nothing is read
 
 # --- the support desk ------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("memberintel.accounts.urls")),
     path("", include("memberintel.privacy.urls")),
     path("", include("sessions.urls")),
+    path("", include("brain.heartbeat.urls")),
     path("", include("brain.urls")),
     path("", include("wrapups.urls")),
 ]

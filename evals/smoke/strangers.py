@@ -15,6 +15,9 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from brain.domain.heartbeat.csv_file import SAMPLE
+from brain.heartbeat import actions as heartbeat
+from brain.heartbeat import queries as sites
 from evals.smoke.play import Told
 from evals.smoke.report import Report
 from evals.smoke.stage import Customer, Stage, nobodys_id
@@ -26,10 +29,27 @@ from wrapups.models import SessionLog
 
 CONVERTER = re.compile(r"<uuid:(\w+)>")
 TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value=|"X-CSRFToken": ?|data-csrf=)"[^"]*"')
-BODIES: dict[str, dict[str, object]] = {"api-retry": {"attempt": 1}}
+BODIES: dict[str, dict[str, object]] = {
+    "api-retry": {"attempt": 1},
+    "api-numbers": {"csv": SAMPLE},
+    "api-sources": {"kind": "stripe", "key": "rk_test_of_nobody"},
+}
 FORMS: dict[str, dict[str, str]] = {"invitation": {"act": "withdraw"}}
 # A colleague is told that these are for owners, whatever the id.
-OWNERS_ONLY = {"colleague-remove", "colleague-let-back", "invitation", "api-colleague", "api-invitation"}
+OWNERS_ONLY = {
+    *("colleague-remove", "colleague-let-back", "invitation", "api-colleague", "api-invitation"),
+    *(
+        "site",
+        "site-delete",
+        "source-connect",
+        "source-try",
+        "source-disconnect",
+        "api-sources",
+        "api-source",
+    ),
+}
+# What belongs to the team: a colleague sees it too, and is no stranger to it.
+TEAMS = {"heartbeat-site", "heartbeat-upload", "api-site", "api-heartbeat", "api-numbers"}
 WRAP_UP_NAMES = {"wrap_up", "wrapup", "log"}
 
 
@@ -42,7 +62,9 @@ class Address:
 
     def filled(self, ids: dict[str, UUID]) -> str:
         """The path with ids by the name of the parameter; a session's where the name says nothing else."""
-        return "/" + CONVERTER.sub(lambda found: str(ids.get(found[1], ids["session"])), self.pattern)
+        return "/" + CONVERTER.sub(
+            lambda found: str(ids.get(found[1], ids["session"])), self.pattern
+        ).replace("<slug:kind>", "stripe")
 
 
 def check(report: Report, stage: Stage, who: Customer, others: dict[str, Customer], told: Told) -> None:
@@ -75,8 +97,11 @@ def _ids(who: Customer, colleague: Customer, told: Told) -> dict[str, UUID]:
     with scope(who.scope):
         wrap_up = SessionLog.objects.get(session_id=told.live).id
         invitation = invitations.invite("somebody@smoke.example", by=owner).id
+        site = heartbeat.add_site(name="Smoke", time_zone="UTC").id
+        heartbeat.upload(site, SAMPLE.encode())
+        source = sites.site(site).sources[0].id
     turns = {"turn": told.answers[0].turn, "turn_id": told.answers[0].turn}
-    team = {"person": person, "invitation": invitation}
+    team = {"person": person, "invitation": invitation, "site": site, "source": source}
     return {"session": told.live, **turns, **team, **dict.fromkeys(WRAP_UP_NAMES, wrap_up)}
 
 
@@ -110,6 +135,8 @@ def _check_not_found(
     """For every address: the same answer, to the byte, as for ids of nothing; and it is a 404."""
     nothing = {name: nobodys_id() for name in ids}
     wrong = []
+    if role == "colleague":
+        addresses = [address for address in addresses if address.name not in TEAMS]
     for address in addresses:
         theirs = _tried(visitor, address, ids)
         if [_told(each) for each in theirs] != [_told(each) for each in _tried(visitor, address, nothing)]:

@@ -40,10 +40,14 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-session-journal", "PUT"): {"summary": "I raised the price."},
     ("api-profile", "PATCH"): {"display_name": "Alice"},
     ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
+    ("api-sites", "POST"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},
+    ("api-site", "PUT"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},
+    ("api-numbers", "POST"): {"csv": "day,new\n2026-11-30,1\n"},
+    ("api-sources", "POST"): {"kind": "stripe", "key": "rk_test_12345678"},
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
 
-IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation")
+IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation", "site", "source")
 NOTHING: dict[str, Any] = {
     **{name: uuid4() for name in IDS},
     "kind": "soul",

@@ -12,6 +12,7 @@ from memberintel.accounts import invitations
 from memberintel.tenancy.context import scope
 from sessions.models import SessionEvent
 from tests.api.calls import made_token
+from tests.brain.heartbeat.stage import connected, site_of
 from tests.conftest import Person, make_person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import makers
@@ -56,7 +57,11 @@ def ids(alice: Person, wrapped: Wrap) -> dict[str, Any]:
         invitation = invitations.invite(f"{uuid4().hex}@example.com", by=alice.user.id).id
     token = made_token(alice, "read").token.id
     colleague = make_person(tier="pro", tenant=alice.user.tenant, owner=False, name="colin").user.id
+    site = site_of(alice)
+    source = connected(alice, site, "stripe", key="rk_test_pretended")
     return {
+        "site": site,
+        "source": source,
         "session": session,
         "turn_id": turn,
         "wrap_up": wrap_up.id,

@@ -35,7 +35,13 @@ each_call = pytest.mark.parametrize("call", CALLS, ids=str)
 each_by_id = pytest.mark.parametrize("call", [call for call in CALLS if call.by_uuid], ids=str)
 each_for_tokens = pytest.mark.parametrize("call", [call for call in CALLS if call.scopes], ids=str)
 
-OWNERS_ONLY = {"api-colleagues", "api-colleague", "api-invitations", "api-invitation"}
+# Addresses, or single methods of them, that a colleague is told are for owners, whatever the id.
+OWNERS_ONLY = {
+    *("api-colleagues", "api-colleague", "api-invitations", "api-invitation"),
+    *("api-sources", "api-source", "POST api-sites", "PUT api-site", "DELETE api-site"),
+}
+# What belongs to the team and not to one customer: a colleague gets it too.
+TEAMS = {"GET api-site", "GET api-heartbeat", "GET api-numbers", "POST api-numbers"}
 
 
 def test_every_address_declares_its_rule() -> None:
@@ -83,7 +89,10 @@ def test_others_get_what_an_id_of_nothing_gets(
     for who in (bob, dora):
         for client in (browser(who), bearer(made_token(who, *everything).secret)):
             theirs, nothing = make(client, call, ids), make(client, call, NOTHING)
-            owners_only = who is bob and call.name in OWNERS_ONLY
+            if who is bob and str(call) in TEAMS:
+                assert theirs.status_code in (200, 400)
+                continue
+            owners_only = who is bob and bool({call.name, str(call)} & OWNERS_ONLY)
             assert theirs.status_code == nothing.status_code == (403 if owners_only else 404)
             assert theirs.content == nothing.content
             assert dict(theirs.items()) == dict(nothing.items())

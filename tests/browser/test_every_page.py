@@ -14,14 +14,18 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from brain import actions as brain
+from brain.heartbeat import actions as heartbeat
+from brain.heartbeat import queries as sites
 from memberintel.accounts import actions as accounts
 from memberintel.accounts import colleagues, invitations
 from memberintel.accounts.domain import Person as Known
+from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from sessions import actions as sessions
 from tests.browser.conftest import Site, Visitor, answered, aside, say, visit
 from tests.conftest import Person, make_person
 from wrapups import queries
+from wrapups.demo import numbers
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
@@ -42,7 +46,7 @@ STRANGERS = (
 FRESH = (
     *("/privacy/", "/privacy/?show=sign-ins"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
-    *("/colleagues/", "/usage/", "/brain/soul/versions/"),
+    *("/colleagues/", "/usage/", "/brain/soul/versions/", "/brain/heartbeat/", "/settings/sites/"),
 )
 
 
@@ -65,6 +69,8 @@ def fill(owner: Person) -> str:
             brain.save_document(kind="bible", body=words, base_version=base, by="customer", reason=HTML)
         invited = invitations.invite(f"invited-{uuid4().hex[:8]}@example.com", by=owner.user.id)
         colleagues.remove(_colleague(owner).user.id, by=owner.user.id)
+        site = heartbeat.add_site(name=HTML, time_zone="Europe/Berlin")
+        heartbeat.upload(site.id, numbers.file(clock.now().date()).encode())
     return f"/invitations/{invitations.token(invited)}/"
 
 
@@ -79,6 +85,18 @@ def erased_of(owner: Person) -> list[UUID]:
         deleted = sessions.open_session(close_previous=True)
         sessions.delete(session=deleted)
     return [off_record, deleted]
+
+
+def heartbeat_pages(owner: Person) -> list[str]:
+    """The pages of the person's site."""
+    with scope(owner.scope):
+        site = sites.sites()[0]
+    own = f"/settings/sites/{site.id}/"
+    return [
+        *("/brain/heartbeat/?days=365", f"/brain/heartbeat/{site.id}/upload/", "/settings/sites/", own),
+        *(f"{own}delete/", f"{own}connect/stripe/", f"{own}connect/memberpress/"),
+        f"{own}sources/{site.sources[0].id}/disconnect/",
+    ]
 
 
 def wrap_up_of(owner: Person) -> tuple[UUID, UUID]:
@@ -119,6 +137,7 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
                         "/brain/bible/versions/1/remove/",
                     ),
                     *("/brain/bible/compare/?before=1&after=2", f"/sessions/{session}/knowledge/"),
+                    *aside(lambda: heartbeat_pages(owner)),
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
                     *(f"/colleagues/{colleague.user.id}/remove/", "/accounts/email/"),

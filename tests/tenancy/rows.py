@@ -29,6 +29,8 @@ MORE: dict[str, dict[str, Any]] = {
     "brain.DocumentVersion": {"text": "a text", "reason": "a reason"},
     "privacy.StaffRequest": {"decision": "declined", "decided_by": UUID(int=2), "decided_at": clock.now()},
 }
+# What rows of other tenant tables belong to.
+PARENTS = {"session": "chat.Session", "site": "brain.Site"}
 SIMPLE: tuple[tuple[type[models.Field[Any, Any]], Callable[[], Any]], ...] = (
     (models.UUIDField, uuid4),
     (models.JSONField, dict),
@@ -58,18 +60,19 @@ def make_rows(person: Person, owner: AbstractContextManager[None]) -> dict[str, 
     """A row of that person in each tenant table, as JSON by the model's label. `owner` is that login, entered."""
     made: dict[str, str] = {}
     with owner, scope(person.scope):
-        session = saved(apps.get_model("chat", "Session"), None)
+        first = {label: saved(apps.get_model(label), None) for label in PARENTS.values()}
         for model in tenant_models():
-            row = session if model._meta.label == "chat.Session" else _row_of(model, session.pk)
-            made[model._meta.label] = _as_json(row)
+            made[model._meta.label] = _as_json(first.get(model._meta.label) or _row_of(model, first))
     return made
 
 
-def _row_of(model: type[TenantModel], session: UUID) -> models.Model:
+def _row_of(model: type[TenantModel], first: dict[str, models.Model]) -> models.Model:
     if model is DataKey:
         keyring.customer_key()  # it stands already when a sealed field was saved before
         return DataKey.objects.get(kind="customer", customer_id=current_customer_id())
-    return saved(model, session)
+    columns = {field.attname for field in model._meta.concrete_fields}
+    given = {"site_id": first[PARENTS["site"]].pk} if "site_id" in columns else {}
+    return saved(model, first[PARENTS["session"]].pk, **given)
 
 
 def saved(model: type[TenantModel], session: UUID | None, **given: Any) -> models.Model:

@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from brain import queries as brain
+from brain.heartbeat import queries as sites
 from memberintel.accounts.access import scope_of
 from memberintel.accounts.queries import person
 from memberintel.lib import clock
@@ -88,6 +89,17 @@ def test_the_pro_customer_has_a_history_of_the_last_weeks() -> None:
         assert brain.document("soul").text.startswith("I am Mara")
         assert person().display_name == "Mara"
         assert len(queries.transcript_lines(rows[0].id)) == 8
+
+
+def test_the_pro_customers_site_has_numbers_up_to_yesterday() -> None:
+    demo()
+    with scope(scope_of(pro())):
+        (site,) = sites.sites()
+        told = sites.told(site.id)
+        assert (site.name, len(sites.days(site.id, "csv", date.min, date.max))) == ("Kiln & Kin", 90)
+        assert told is not None
+        assert clock.now().date() - told.day == timedelta(days=1)
+        assert "MRR: " in (told.text or "")
 
 
 def test_a_second_run_changes_nothing_and_prints_the_same() -> None:

@@ -17,6 +17,7 @@ from memberintel.accounts.domain import Person
 from sessions.domain import conversation_file
 from sessions.domain.conversation_file import ConversationFile
 from sessions.importer import import_conversations
+from wrapups.demo import numbers
 
 HERE: Final = Path(__file__).parent
 CONVERSATION: Final = HERE / "conversation.json"
@@ -34,6 +35,7 @@ def write(*, day: date, now: datetime) -> None:
         if not brain.document(kind).version:
             body = (HERE / f"{kind}.txt").read_text()
             save_document(kind=kind, body=body, base_version=0, by="customer", reason="")
+    numbers.write(day=day, time_zone=PERSON.time_zone)
     for _ in import_conversations(conversation(day=day, now=now), now=now):
         pass
 
