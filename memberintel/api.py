@@ -20,6 +20,7 @@ import wrapups.api
 from memberintel.accounts import api as accounts
 from memberintel.accounts import team_api, usage_api
 from memberintel.accounts.problems import Problem
+from wrapups.handover import api as handover
 from wrapups.journal import api as journal
 
 
@@ -97,6 +98,7 @@ urlpatterns = [
     path("v1/journal/<str:day>/", journal.OneDay.as_view(), name="api-journal-day"),
     path("v1/journal/<str:day>/sessions/", journal.OfDay.as_view(), name="api-journal-sessions"),
     path(f"{SESSION}journal/", journal.OfSession.as_view(), name="api-session-journal"),
+    path("v1/external-memory/", handover.ExternalMemory.as_view(), name="api-external-memory"),
     path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),
     path("v1/colleagues/", team_api.Colleagues.as_view(), name="api-colleagues"),
     path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),

@@ -313,6 +313,12 @@ LLM_PRICES_READ = (
 )
 LLM_OFFLINE_PACE_SECONDS = 0.01  # between two pieces of an offline answer, so that it reads like one
 
+# --- the external memory: off without a key, and for a tenant until an owner agrees ------------------------
+
+SUPERMEMORY_API_KEY = env.text("SUPERMEMORY_API_KEY", " ").strip()
+SUPERMEMORY_BASE_URL = env.text("SUPERMEMORY_BASE_URL", " ").strip()
+SUPERMEMORY_SECONDS = 20
+
 # --- the advisor -----------------------------------------------------------------------------------------
 
 # The system prompt, section by section, in this order.

@@ -76,9 +76,13 @@ def list_sessions(
 
 
 def spans(wanted: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
-    """First and last message of the customer in each of these sessions; those that are not theirs are left out."""
-    rows = Session.objects.filter(id__in=list(wanted)).values_list("id", "started_at", "ended_at")
-    return {session: (started, ended) for session, started, ended in rows}
+    """First and last message of the customer in each of these sessions, without those that are not theirs or that
+    they had deleted."""
+    rows = Session.objects.filter(id__in=list(wanted)).exclude(erase_reason__in=GONE)
+    return {
+        session: (started, ended)
+        for session, started, ended in rows.values_list("id", "started_at", "ended_at")
+    }
 
 
 def running_turn(session: Session) -> UUID | None:

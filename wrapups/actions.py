@@ -20,6 +20,7 @@ from memberintel.lib.text import clean, count_words
 from memberintel.tenancy.context import Scope, scope
 from wrapups import jobs, tasks
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
+from wrapups.handover import actions as handover
 from wrapups.models import SessionLog
 
 LIMIT_WORDS = 1000  # a person may write more than a model, but it is still read into every prompt
@@ -83,6 +84,7 @@ def edit(wrap_up: UUID, change: Edit, *, by: UUID, now: datetime | None = None) 
             raise TooLong(row.word_count, LIMIT_WORDS)
         row.edited_at, row.edited_by = now or clock.now(), by
         row.save(update_fields=_EDITED)
+        handover.session_changed(row.session_id)
         transaction.on_commit(lambda: analytics.record("wrapup_edited"))
 
 
@@ -93,6 +95,7 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
             raise NotFound(str(wrap_up))
         session = remove(wrap_up)
         forget_copies(session=session, wrap_up=wrap_up)
+        handover.session_changed(session)
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
 
 

@@ -6,7 +6,7 @@ from django.db import models
 
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
-from memberintel.tenancy.models import PrivateModel
+from memberintel.tenancy.models import PrivateModel, TenantModel
 from memberintel.vault.fields import SealedJSON, SealedText
 
 
@@ -167,6 +167,79 @@ class ClosingJob(PrivateModel):
             ),
             models.Index(fields=["state", "id"], name="closing_jobs_by_state"),
         ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class HandOverConsent(TenantModel):
+    """An owner has agreed that the tenant's sessions go to the external memory. Without a row none does."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    by = models.UUIDField(editable=False)
+    at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        db_table = "hand_over_consents"
+        constraints = [models.UniqueConstraint(fields=["tenant_id", "by"], name="hand_over_consents_once")]
+
+    def __str__(self) -> str:
+        return str(self.tenant_id)
+
+
+class HandOver(PrivateModel):
+    """A session or a day in the external memory: what stands there, or is to. `document` is its id there.
+
+    Of a session `session_id` is set, of a day `day`. `changed` counts what happened to it here since: what was read
+    before a change does not settle it.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    document = models.CharField(max_length=60)
+    session_id = models.UUIDField(null=True)
+    day = models.DateField(null=True)
+    state = models.CharField(max_length=10, choices=State, default=State.PENDING)
+    changed = models.PositiveIntegerField(default=0)
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=clock.now)
+    last_error = models.CharField(max_length=60, blank=True, default="")
+    handed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "hand_overs"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "customer_id", "document"], name="hand_overs_once"),
+        ]
+        indexes = [
+            # What is due: small however much was handed over.
+            models.Index(fields=["next_try_at"], name="hand_overs_due", condition=models.Q(state="pending")),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ExternalDeletion(models.Model):
+    """Something to delete from the external memory: a document of a customer's, or with an empty `document` all.
+
+    Belongs to no tenant, since it has to outlive the customer; it holds ids alone.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    namespace = models.CharField(max_length=60)
+    document = models.CharField(max_length=60, blank=True, default="")
+    tries = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=clock.now)
+    last_error = models.CharField(max_length=60, blank=True, default="")
+
+    class Meta:
+        db_table = "external_deletions"
+        indexes = [models.Index(fields=["next_try_at"], name="external_deletions_due")]
 
     def __str__(self) -> str:
         return str(self.id)

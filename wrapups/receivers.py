@@ -13,6 +13,7 @@ from django.dispatch import receiver
 from memberintel.lib import clock
 from memberintel.tenancy.context import Scope
 from sessions.signals import session_closed
+from wrapups.handover import actions as handover
 from wrapups.models import ClosingJob, JobKind, JobState
 from wrapups.tasks import nudge
 
@@ -39,6 +40,7 @@ def owe_wrap_up(sender: object, session: ClosedSession, now: datetime, **kwargs:
     kinds = JobKind if state == JobState.QUEUED else (JobKind.WRAP_UP,)
     jobs = ClosingJob.objects.bulk_create(_job(session, kind, state) for kind in kinds)
     if state == JobState.QUEUED:
+        handover.session_closed(session.id, session.started_at)
         scope = Scope(session.tenant_id, session.customer_id)
         for job in jobs:
             transaction.on_commit(partial(nudge, job.id, scope), robust=True)

@@ -9,9 +9,10 @@ from uuid import UUID
 from celery import shared_task
 
 from memberintel.tenancy.context import Scope, current_scope
-from memberintel.tenancy.tasks import TenantTask
+from memberintel.tenancy.tasks import SystemTask, TenantTask
 from memberintel.usage.runs import Recorded
 from wrapups import backfill, makers
+from wrapups.handover import carrier
 from wrapups.work import Later
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,12 @@ def do_owed_work(job: str) -> None:
 def do_what_was_missed(run: Recorded) -> None:
     """A step of the daily run: owed work that nobody is at."""
     backfill.do(run, later=nudge)
+
+
+@shared_task(base=SystemTask)  # type: ignore[untyped-decorator]
+def hand_over() -> int:
+    """Hand over what is due to the external memory, and delete there what was deleted here; how many."""
+    return asyncio.run(carrier.carry())
 
 
 def nudge(job: UUID, scope: Scope, *, seconds: float = 0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from wrapups import views
+from wrapups.handover import views as handover
 from wrapups.journal import views as journal
 
 urlpatterns = [
@@ -13,6 +14,7 @@ urlpatterns = [
     path("wrap-ups/<uuid:wrap_up>/edit/", views.edit, name="wrap-up-edit"),
     path("wrap-ups/<uuid:wrap_up>/delete/", views.delete, name="wrap-up-delete"),
     path("sessions/<uuid:session>/wrap-up/", views.of_session, name="session-wrap-up"),
+    path("settings/external-memory/", handover.external_memory, name="external-memory"),
     path("journal/", journal.journal, name="journal"),
     path("journal/<str:day>/", journal.one_day, name="journal-day"),
     path("journal/sessions/<uuid:session>/edit/", journal.edit, name="journal-edit"),

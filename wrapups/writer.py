@@ -19,6 +19,7 @@ from memberintel.tenancy.unit import unit
 from sessions import queries as sessions
 from wrapups import prompting
 from wrapups.domain.draft import CAP_WORDS, AskShorter, Draft, Keep, Kept, WrapUpOutput, merge, validate
+from wrapups.handover import actions as handover
 from wrapups.jobs import Claim, Store
 from wrapups.models import SessionLog
 from wrapups.prompting import Said
@@ -69,6 +70,7 @@ def storing(draft: Draft, by: Provenance) -> Store:
             shortened=draft.shortened,
             dropped=draft.dropped,
         )
+        handover.session_changed(held.session)
 
     return store
 

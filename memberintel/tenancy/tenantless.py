@@ -52,6 +52,7 @@ TENANTLESS: dict[str, Grants] = {
     "mfa_authenticator": Grants(WRITE, ""),
     "monthly_reports": Grants("SELECT, INSERT, UPDATE", READ),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
+    "external_deletions": Grants("SELECT, INSERT, UPDATE, DELETE", READ),
     "vault.keks": Grants("SELECT, INSERT", ""),
 }
 

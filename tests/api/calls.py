@@ -38,6 +38,7 @@ BODIES: dict[tuple[str, str], Any] = {
         "next_session_note": "Ask.",
     },
     ("api-session-journal", "PUT"): {"summary": "I raised the price."},
+    ("api-external-memory", "PUT"): {"agreed": True},
     ("api-profile", "PATCH"): {"display_name": "Alice"},
     ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
     ("api-sites", "POST"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},

@@ -257,6 +257,16 @@ def test_pages_show_the_days_and_take_the_customers_words(alice: Person, login: 
     assert client.get("/journal/?before=2026-02-30").status_code == 400
 
 
+def test_a_session_that_is_deleted_is_in_no_journal(alice: Person, login: Login) -> None:
+    session = lived(alice)
+    write(alice, session, login)
+    client = signed_in(alice.user)
+    assert client.delete(f"/api/v1/sessions/{session}/").status_code in (200, 204)
+    assert client.get("/api/v1/journal/2026-03-07/").json()["sessions"] == []
+    with scope(alice.scope):
+        assert not JournalEntry.objects.filter(session_id=session).exists()
+
+
 def test_nobody_else_sees_or_changes_it(alice: Person, bob: Person, charlie: Person, login: Login) -> None:
     session = lived(alice)
     write(alice, session, login)

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from memberintel.lib import analytics, clock
 from memberintel.lib.text import clean, count_words
+from wrapups.handover import actions as handover
 from wrapups.models import JournalEntry
 
 LIMIT_WORDS = 2_000
@@ -40,4 +41,5 @@ def edit(session: UUID, text: str, *, now: datetime | None = None) -> None:
             raise NotFound(str(session))
         row.blob, row.edited_at = text, now or clock.now()
         row.save(update_fields=["blob", "edited_at"])
+        handover.session_changed(session)
         transaction.on_commit(lambda: analytics.record("journal_edited"))

@@ -22,6 +22,7 @@ from memberintel.tenancy.unit import unit
 from sessions import queries as sessions
 from wrapups.domain import journal
 from wrapups.domain.journal import MoodOutput
+from wrapups.handover import actions as handover
 from wrapups.jobs import Claim, Store
 from wrapups.models import JournalEntry
 from wrapups.prompting import template
@@ -62,6 +63,7 @@ async def make_blob(held: Claim, scope: Scope) -> Store:
         if row.edited_at is None:  # a person's own words are never written over
             row.blob, row.blob_by = text, _by(answer, BLOB_VERSION)
             row.save()
+            handover.session_changed(held.session)
 
     return store
 
@@ -86,6 +88,7 @@ async def make_mood(held: Claim, scope: Scope) -> Store:
         }
         row.feeling_by = _by(answer, MOOD_VERSION)
         row.save()
+        handover.session_changed(held.session)
 
     return store
 
