@@ -203,6 +203,12 @@ def _insert(digest: str, part: RenderedPart, kept: bool) -> PromptPart:
     )
 
 
+def digest_anew(row: PromptPart) -> str:
+    """A digest for a part that was brought in from another account, where its own was keyed for that customer."""
+    derived = hmac.digest(keyring.customer_key(), b"memberintel prompt parts brought in", hashlib.sha256)
+    return hmac.digest(derived, row.digest.encode(), hashlib.sha256).hex()
+
+
 def _digest(key: bytes, part: RenderedPart) -> str:
     derived = hmac.digest(key, b"memberintel prompt parts", hashlib.sha256)
     said = "\0".join((part.name, part.source_kind, str(part.source_id), part.text))

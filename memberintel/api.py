@@ -20,6 +20,7 @@ import wrapups.api
 from memberintel.accounts import api as accounts
 from memberintel.accounts import team_api, usage_api
 from memberintel.accounts.problems import Problem
+from memberintel.privacy import data_api
 from wrapups.handover import api as handover
 from wrapups.journal import api as journal
 
@@ -104,6 +105,7 @@ urlpatterns = [
     path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),
     path("v1/invitations/", team_api.Invitations.as_view(), name="api-invitations"),
     path("v1/invitations/<uuid:invitation>/", team_api.Invitation.as_view(), name="api-invitation"),
+    path("v1/privacy/export/", data_api.Export.as_view(), name="api-export"),
     path("v1/usage/", usage_api.Usage.as_view(), name="api-usage"),
     path("v1/tokens/", accounts.Tokens.as_view(), name="api-tokens"),
     path("v1/tokens/<uuid:token>/", accounts.Token.as_view(), name="api-token"),

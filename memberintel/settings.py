@@ -173,7 +173,12 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "MemberIntel <advisor@localh
 
 # --- API -------------------------------------------------------------------------------------------------
 
-API_LIMITS = {"read": 600, "write": 120, "say": 60}  # requests of one customer in a minute, by kind
+API_LIMITS = {
+    "read": 600,
+    "write": 120,
+    "say": 60,
+    "export": 6,
+}  # requests of one customer in a minute, by kind
 REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "memberintel.accounts.openapi.Schema"}
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "MemberIntel",
@@ -350,7 +355,7 @@ PROMPT_SOURCES = {
 }
 
 # Who keeps something about a customer: see memberintel.privacy.participants.
-PRIVACY_PARTICIPANTS: list[str] = ["wrapups.privacy"]
+PRIVACY_PARTICIPANTS = ["brain.privacy", "sessions.privacy", "wrapups.privacy", "memberintel.privacy.own"]
 
 # The day's work, in this order: what its runs are called, and the function, which is given its run to count in.
 DAILY_STEPS = {

@@ -15,6 +15,7 @@ urlpatterns = [
     path("api/", include("memberintel.api")),
     path("", include("memberintel.accounts.urls")),
     path("", include("memberintel.privacy.urls")),
+    path("", include("memberintel.privacy.data_urls")),
     path("", include("sessions.urls")),
     path("", include("brain.heartbeat.urls")),
     path("", include("brain.urls")),

@@ -208,6 +208,55 @@ def _meaning(error: DatabaseError) -> Exception:
     return meanings[state](str(cause)) if state in meanings else error
 
 
+# --- bringing back ---------------------------------------------------------------------------------------
+
+_RESTORE = (
+    "INSERT INTO session_events (session_id, seq, id, tenant_id, customer_id, turn, attempt, client_key, kind,"
+    " payload, sealed, created_at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s)"
+)
+_BROKEN = """
+SELECT count(*) FROM sessions s LEFT JOIN (
+  SELECT session_id, count(*) AS events, max(seq) AS last FROM session_events
+  WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s GROUP BY session_id
+) e ON e.session_id = s.id
+WHERE s.tenant_id = %(tenant)s AND s.customer_id = %(customer)s
+  AND e.events IS NOT NULL AND (e.events <> s.last_seq OR e.last <> s.last_seq)
+"""
+
+
+def restore(session: UUID, event: Event, *, client_key: str | None) -> None:
+    """Put back an event that was taken out in an archive, under its own number: an import into an empty account.
+
+    The session's row is there already and says how many there are; see `broken`.
+    """
+    draft = Draft(event.kind, event.payload, event.content)
+    row = (
+        session,
+        event.seq,
+        event.id,
+        current_tenant_id(),
+        current_customer_id(),
+        event.turn,
+        event.attempt,
+        client_key,
+        event.kind,
+        _clear(draft),
+        _seal(event.id, draft),
+        event.at,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_RESTORE, row)
+
+
+def broken() -> int:
+    """How many sessions of the current scope have some of their events and not all."""
+    ids = {"tenant": current_tenant_id(), "customer": current_customer_id()}
+    with connection.cursor() as cursor:
+        cursor.execute(_BROKEN, ids)
+        (count,) = cursor.fetchone()
+    return int(count)
+
+
 # --- loading ---------------------------------------------------------------------------------------------
 
 _COLUMNS = "seq, id, kind, turn, attempt, payload, sealed, created_at"

@@ -9,6 +9,12 @@ day's entry) with every copy of it in prompts, and keeps what has a life of its 
 
 `left_from_session(session: UUID) -> list[Left]`: what came out of the session and stays when it is deleted, because
 it has a life of its own; shown beside the deletion, before and after it, each with a way to delete it too.
+
+An archive holds every table of customers' own content row by row, also one that is new, unless a module says else:
+`LEFT_OUT` names tables it does not hold so, `HIDDEN` columns by table, `SHARED` tables of the tenant that each of its
+customers takes along. `export(archive: Archive) -> None` writes what a person reads, and what needs a form of its own.
+On the way back `restored(row, renamer)` may change a row before it is saved, `restore(table, line, renamer)` takes the
+lines of a table that is LEFT_OUT, and `restored_all() -> str` says what is wrong in the end.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
@@ -36,8 +43,7 @@ class Left:
 
 def taking_part(name: str) -> list[Callable[..., Any]]:
     """The function `name` of every participant that has one, in the order of the settings."""
-    modules = [import_module(path) for path in settings.PRIVACY_PARTICIPANTS]
-    return [getattr(module, name) for module in modules if hasattr(module, name)]
+    return [getattr(module, name) for module in _modules() if hasattr(module, name)]
 
 
 def forget_session(session: UUID) -> dict[str, int]:
@@ -51,3 +57,26 @@ def forget_session(session: UUID) -> dict[str, int]:
 def left_from_session(session: UUID) -> list[Left]:
     """What every participant keeps of a session that is deleted."""
     return [left for offered in taking_part("left_from_session") for left in offered(session)]
+
+
+def left_out() -> frozenset[str]:
+    """Tables of customers' content that an archive does not hold, or not row by row."""
+    return frozenset(table for module in _modules() for table in getattr(module, "LEFT_OUT", ()))
+
+
+def hidden() -> dict[str, frozenset[str]]:
+    """Columns an archive does not hold, by table."""
+    found: dict[str, frozenset[str]] = {}
+    for module in _modules():
+        for table, names in getattr(module, "HIDDEN", {}).items():
+            found[table] = found.get(table, frozenset()) | frozenset(names)
+    return found
+
+
+def shared() -> frozenset[str]:
+    """Tables of the tenant that the archive of each of its customers holds."""
+    return frozenset(table for module in _modules() for table in getattr(module, "SHARED", ()))
+
+
+def _modules() -> list[ModuleType]:
+    return [import_module(path) for path in settings.PRIVACY_PARTICIPANTS]

@@ -47,6 +47,7 @@ FRESH = (
     *("/privacy/", "/privacy/?show=sign-ins"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
     *("/colleagues/", "/usage/", "/brain/soul/versions/", "/brain/heartbeat/", "/settings/sites/"),
+    "/privacy/data/",
 )
 
 

@@ -1,0 +1,50 @@
+"""A customer's documents and what prompts were made of, in their archive and back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from brain import actions
+from brain.domain.documents import KINDS
+from brain.models import Document, DocumentVersion, PromptPart
+from memberintel.privacy.archive import Archive, of_model
+from memberintel.privacy.rows import NOT_READABLE_TEXT, Renamer
+from memberintel.vault.errors import Damaged
+
+HIDDEN: Final = {"memory_entries": ("vector", "embedder")}  # made anew from the text
+SHARED: Final = (
+    "sites",
+    "metric_snapshots",
+    "heartbeats",
+)  # the tenant's, in the archive of each of its customers
+
+
+def export(archive: Archive) -> None:
+    """SOUL and BIBLE with everything they once said."""
+    for kind in KINDS:
+        archive.text(f"brain/{kind.upper()}.md", _document(kind))
+
+
+def _document(kind: str) -> Iterator[str]:
+    for row in of_model(lambda: Document.objects.filter(kind=kind)):
+        yield f"# {kind.upper()}, version {row.version}\n\n{_opened(row, 'text')}\n"
+    for old in of_model(lambda: DocumentVersion.objects.filter(kind=kind)):
+        if old.redacted_on:
+            said = f"(taken out by you on {old.redacted_on})"
+        else:
+            said = f"Why: {_opened(old, 'reason')}\n\n{_opened(old, 'text')}"
+        yield f"\n## Version {old.version}, {old.at:%Y-%m-%d %H:%M} UTC, by {old.author}\n\n{said}\n"
+
+
+def _opened(row: Any, name: str) -> str:
+    try:
+        return str(getattr(row, name))
+    except Damaged:
+        return NOT_READABLE_TEXT
+
+
+def restored(row: object, renamer: Renamer) -> None:
+    """A prompt's text has a digest of its own for each customer: made anew, and known as the new name of the old."""
+    if isinstance(row, PromptPart):
+        renamer.words[row.digest] = row.digest = actions.digest_anew(row)
