@@ -208,7 +208,7 @@ CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "memberintel.accounts.attempts.Attempts",
         "LOCATION": REDIS_URL,
-        "KEY_PREFIX": "attempts",
+        "KEY_PREFIX": f"attempts-{DATABASES['default']['NAME']}",  # another database has other people
         "OPTIONS": {"socket_connect_timeout": 0.25, "socket_timeout": 0.25},
     }
     if REDIS_URL
