@@ -8,9 +8,13 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import expect
 
+from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import scope
 from memberintel.tenancy.models import Tenant
-from sessions import queries
+from sessions import actions as sessions
+from sessions import log, queries
+from sessions.domain import events as kinds
+from sessions.log import Turn
 from tests.browser.conftest import Site, answered, aside, say, visit, wire
 from tests.conftest import Person
 
@@ -288,6 +292,62 @@ async def test_the_page_says_goodbye_and_the_next_one_takes_it_back(site: Site, 
         await expect(page.locator("body[data-open-session]")).to_have_count(1)
         await page.goto("about:blank")  # from a page without the conversation too
         await until(lambda: has_left(pro))
+
+
+async def test_what_is_said_in_one_tab_shows_in_the_other(site: Site, pro: Person) -> None:
+    site.says([{"words": WORDS, "delay": 0.02}])
+    async with visit(site, pro) as visitor:
+        page, other = await visitor.page(), await visitor.page()
+        await say(page, PLAN)
+        for tab in (page, other):
+            await answered(tab)
+            assert (await tab.locator(".prose").inner_text()).split() == WORDS.split()
+
+
+async def test_a_long_conversation_opens_at_its_end_and_goes_back(site: Site, pro: Person) -> None:
+    def talk() -> None:
+        with scope(pro.scope):
+            session = sessions.open_session()
+            for number in range(110):
+                one = Turn(uuid7(), 1, "test")
+                log.append(session, kinds.user_message(text=f"Question {number}", tokens=2), turn=one)
+                done = kinds.assistant_turn(text=f"Answer {number}", tokens=2, model="m", provider="p")
+                log.append(session, done, turn=one)
+
+    aside(talk)
+    async with visit(site, pro) as visitor:
+        page = await visitor.page()
+        await expect(page.get_by_text("Answer 109", exact=True)).to_be_in_viewport()
+        await expect(page.get_by_text("Question 0", exact=True)).to_have_count(0)
+        await page.get_by_role("link", name="Earlier messages").click()
+        await expect(page.get_by_text("Question 0", exact=True)).to_have_count(1)
+        await expect(page.get_by_role("link", name="Earlier messages")).to_have_count(0)
+        await expect(page.locator(".said.customer")).to_have_count(110)
+        await page.get_by_role("button", name="You forgot something").click()
+        await expect(page.locator("#forgot-said")).to_contain_text("Noted")
+
+
+async def test_off_the_record_nothing_stays(site: Site, pro: Person) -> None:
+    async with visit(site, pro) as visitor:
+        page = await visitor.page()
+        await page.get_by_role("link", name="Talk off the record").click()
+        await page.get_by_role("button", name="Begin off the record").click()
+        banner = page.locator(".off-record")
+        await expect(banner).to_contain_text("Every word is erased")
+        await say(page, PLAN)
+        await answered(page)
+        await expect(banner).to_be_visible()
+        late = await visitor.page()
+        await expect(late.locator(".off-record")).to_be_visible()
+        await page.get_by_role("button", name="End conversation").click()
+        await expect(page.get_by_text("nothing of it is kept")).to_be_visible()
+        await say(late, "One more thing, between us.")
+        await expect(late.get_by_role("alert")).to_contain_text("off the record and is over")
+        await late.get_by_role("button", name="Begin a new one").click()
+        await expect(late.get_by_label("Your message")).to_have_value("One more thing, between us.")
+        await page.goto(site.address + "/sessions/")
+        await page.get_by_role("link", name="Off the record").click()
+        await expect(page.locator("main")).to_contain_text("Nothing of it was kept")
 
 
 async def test_without_a_script(site: Site, pro: Person) -> None:

@@ -15,6 +15,7 @@ from redis import Redis
 from brain import actions as brain
 from brain import queries as brain_queries
 from brain.domain.prompt import RenderedPart
+from memberintel.lib import clock
 from memberintel.llm.backends import scripted
 from memberintel.privacy.participants import Left
 from memberintel.tenancy.context import scope
@@ -27,7 +28,7 @@ from tests.sessions.test_api import client_of
 from tests.sessions.test_erasure import PLAN, Login, finished
 from tests.wrapups.stage import ANSWER, job_of, model, run, wrap_ups
 from wrapups import makers, work
-from wrapups.models import ClosingJob, JobState
+from wrapups.models import ClosingJob, JobState, JournalEntry
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,9 @@ def test_a_closed_one_goes_with_its_wrap_up_and_every_copy(
         assert run(makers.do(job_of(alice.scope, session).id, alice.scope)) == work.Written()
     [wrap_up] = wrap_ups(alice.scope, session)
     with scope(alice.scope):
+        now = clock.now()
+        times = {"session_started_at": now, "session_last_activity_at": now}
+        JournalEntry.objects.create(session_id=session, blob="I thought about zeppelins.", **times)
         named = [
             RenderedPart("soul", "soul", "soul", None),
             RenderedPart("wrap_ups", "notes", "wrap_up", wrap_up.id),
@@ -67,6 +71,9 @@ def test_a_closed_one_goes_with_its_wrap_up_and_every_copy(
         assert (newest.kind, newest.payload["sections"]) == (kinds.PROMPT_REFRESHED, digests[:1])
         assert log.load(session) == []
         assert search.search("zeppelin") == []
+        assert not JournalEntry.objects.filter(session_id=session).exists()
+        states = ClosingJob.objects.filter(session_id=session).values_list("state", flat=True)
+        assert set(states) == {JobState.DELETED}
     assert wrap_ups(alice.scope, session) == []
     job = job_of(alice.scope, session)
     assert job.state == JobState.DELETED
