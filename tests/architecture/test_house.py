@@ -38,3 +38,13 @@ def test_no_package_is_a_grab_bag() -> None:
 def test_every_folder_of_tests_is_a_package() -> None:
     folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
     assert [folder for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_rule_of_a_stylesheet_is_closed() -> None:
+    """A brace lost in a merge takes every rule after it along, and nothing says so."""
+    for sheet in (ROOT / "static").rglob("*.css"):
+        depth = 0
+        for number, line in enumerate(sheet.read_text().splitlines(), 1):
+            depth += line.count("{") - line.count("}")
+            assert 0 <= depth <= 2, f"{sheet.relative_to(ROOT)}:{number}"
+        assert depth == 0, sheet.relative_to(ROOT)
