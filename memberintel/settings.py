@@ -238,7 +238,7 @@ _ROUTES = {
     "title": f"{_CHEAP},offline:extractive",
     "judge": _CHEAP,
     # A key alone does not change it: vectors of two models cannot be compared, all would have to be made anew.
-    "embed": "offline:extractive",
+    "embed": "offline:words-and-stems-1",
 }
 # The offline advisor answers what it can while no provider has a key.
 _WITHOUT_KEY = {"chat", "wrap_up", "compact", "journal", "mood"}

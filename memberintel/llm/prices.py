@@ -37,6 +37,7 @@ def _row(model: str, since: date, *dollars: str, above: int = 0) -> Price:
 # read in November 2026. A new price is a new row with its date: the old one still prices the calls before.
 PRICES: tuple[Price, ...] = (
     _row("offline:extractive", date(2020, 1, 1), "0", "0", "0", "0"),
+    _row("offline:words-and-stems-1", date(2020, 1, 1), "0", "0", "0", "0"),
     _row("anthropic:claude-fable-5-1", date(2026, 9, 1), "10", "50", "0.25", "12.50"),
     _row("anthropic:claude-fable-5", date(2026, 6, 9), "10", "50", "1", "12.50"),
     _row("anthropic:claude-opus-5-5", date(2026, 9, 22), "4", "20", "0.20", "5"),

@@ -62,7 +62,7 @@ class OfflineRig:
 
     name = provider = "offline"
     route: str = "offline:extractive"
-    embeds: str | None = "offline:extractive"
+    embeds: str | None = "offline:words-and-stems-1"
     exact = True
     silence = 0.05
 

@@ -22,8 +22,9 @@ def chain(purpose: str) -> list[str]:
 
 
 def test_by_default_and_without_keys_the_offline_advisor_does_what_it_can() -> None:
-    for purpose in ("chat", "wrap_up", "distill", "compact", "title", "embed"):
+    for purpose in ("chat", "wrap_up", "distill", "compact", "title"):
         assert chain(purpose) == ["offline:extractive"]
+    assert chain("embed") == ["offline:words-and-stems-1"]
     for purpose in ("journal", "mood", "judge"):
         with pytest.raises(Unavailable) as raised:
             routes.chain(purpose)

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memberintel.lib import tokens
 from memberintel.llm.backends.base import RawDelta, Request
-from memberintel.llm.backends.offline import advice, diary, notes, stems
+from memberintel.llm.backends.offline import advice, diary, notes
 from memberintel.llm.errors import BadRequest
 from memberintel.llm.types import Embeddings, Finished, TextDelta, Usage
 
@@ -36,14 +36,19 @@ class Offline:
         yield Finished("end", usage, request.model, self.name)
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
-        """Hashed word stems, so that texts which share words are near each other."""
-        vectors = await asyncio.to_thread(lambda: tuple(stems.vector(text) for text in texts))
-        counted = await asyncio.to_thread(lambda: sum(map(tokens.count, texts)))
-        return Embeddings(vectors, Usage(counted), model, self.name)
+        """Vectors of our own making, under the name of how they were made, whatever the route calls it."""
+        return await asyncio.to_thread(_embedded, texts)
 
     async def window(self, model: str) -> int | None:
         """Not told: the table in settings says."""
         return None
+
+
+def _embedded(texts: Sequence[str]) -> Embeddings:
+    from memberintel.llm.backends.offline import vectors  # with it comes numpy: only where it is used
+
+    used = Usage(sum(map(tokens.count, texts)))
+    return Embeddings(tuple(map(vectors.vector, texts)), used, vectors.MODEL, Offline.name)
 
 
 def pieces(text: str) -> list[str]:
