@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
+from uuid import UUID
+
+from django.urls import reverse
 
 from brain import actions
 from brain.domain.documents import KINDS
-from brain.models import Document, DocumentVersion, PromptPart
+from brain.memory import queries as memory
+from brain.models import Document, DocumentVersion, MemoryEntry, MemoryVersion, PromptPart
 from memberintel.privacy.archive import Archive, of_model
+from memberintel.privacy.participants import Left
 from memberintel.privacy.rows import NOT_READABLE_TEXT, Renamer
 from memberintel.vault.errors import Damaged
 
@@ -24,6 +30,24 @@ def export(archive: Archive) -> None:
     """SOUL and BIBLE with everything they once said."""
     for kind in KINDS:
         archive.text(f"brain/{kind.upper()}.md", _document(kind))
+    archive.text("brain/MEMORY.md", _memory())
+
+
+def left_from_session(session: UUID) -> list[Left]:
+    """What was kept in MEMORY from a session outlives it, unless it is deleted too."""
+    return [
+        Left("Kept in MEMORY", entry.text, entry.id, reverse("memory-delete", args=[entry.id]))
+        for entry in memory.from_session(session)
+    ]
+
+
+def _memory() -> Iterator[str]:
+    yield "# MEMORY\n"
+    for row in of_model(MemoryEntry.objects.all):
+        said = f"{_opened(row, 'text')}\n\nWhy: {_opened(row, 'reason')}"
+        yield f"\n## {row.created_at:%Y-%m-%d %H:%M} UTC, by {row.source}\n\n{said}\n"
+        for old in of_model(partial(MemoryVersion.objects.filter, entry_id=row.id)):
+            yield f"\nBefore, until {old.replaced_at:%Y-%m-%d %H:%M} UTC: {_opened(old, 'text')}\n"
 
 
 def _document(kind: str) -> Iterator[str]:

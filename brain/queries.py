@@ -91,6 +91,12 @@ def prompt_parts(sections: Iterable[tuple[str, str]]) -> list[Part]:
     return [Part(name, rows[digest].text, rows[digest].removed_on) for name, digest in wanted]
 
 
+def sources(digests: Iterable[str]) -> frozenset[UUID]:
+    """What the parts with these digests were made of, by the ids of their sources."""
+    rows = PromptPart.objects.filter(digest__in=set(digests), source_id__isnull=False)
+    return frozenset(source for source in rows.values_list("source_id", flat=True) if source)
+
+
 def as_text(row: Document) -> DocumentText:
     """The row as a value, opened."""
     return DocumentText(

@@ -13,18 +13,23 @@ from brain import actions, queries
 from brain.domain import edits
 from brain.domain.documents import KINDS, REASON_CHARACTERS, DocumentText, Kind, Origin, Stale, TooLong
 from brain.domain.tools import AdvisorTool, ToolContext, ToolError
+from brain.memory.actions import remember_from_tool
 from memberintel.lib.sanitise import Refused, sanitise
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 
 FRESH_CHARACTERS = 40_000
 MOST_EDITS = 20
+MEMORY = "memory"
 
 DESCRIPTION = """\
-Keep what you know of the owner up to date: SOUL (who they are, how they want to be spoken to) or BIBLE (the facts of \
-their business). Use it when the owner tells you something lasting: a price, a number, a decision, a preference; not \
-for passing remarks, and not for what a section already says. Change the smallest stretch that makes it true. The \
-owner sees every version with your reason and can undo it.
+Keep what you know of the owner up to date: SOUL (who they are, how they want to be spoken to), BIBLE (the facts of \
+their business) or MEMORY (single insights that belong in neither, one at a time). Use it when the owner tells you \
+something lasting: a price, a number, a decision, a preference; not for passing remarks, and not for what a section \
+already says. Change the smallest stretch that makes it true. The owner sees every version with your reason and can \
+undo it. For memory write one or two sentences in `append` and leave `edits` and `base_version` alone; when you are \
+told that something like it is kept, or that all places are taken, call again with the id of the entry to replace, or \
+keep both.
 """
 
 
@@ -42,7 +47,7 @@ class UpdateBrain(BaseModel):
     """A change of one document."""
 
     model_config = ConfigDict(extra="forbid")
-    target: str = Field(description="Which document.", json_schema_extra={"enum": [*KINDS]})
+    target: str = Field(description="Which document.", json_schema_extra={"enum": [*KINDS, MEMORY]})
     base_version: int = Field(
         default=0,
         description="The version you read: it stands in the section's label, or in the result of your last"
@@ -50,19 +55,36 @@ class UpdateBrain(BaseModel):
     )
     edits: list[EditIn] = Field(default_factory=list, description="Changes, made one after the other.")
     append: str = Field(default="", description="Text to add as a new line at the end.")
+    replace_entry: str | None = Field(
+        default=None, description="For memory: the id of the entry this takes the place of."
+    )
+    keep_both: bool = Field(default=False, description="For memory: keep it beside similar entries.")
     reason: str = Field(description="Why, in one sentence, for the owner.")
 
 
 async def _run(context: ToolContext, asked: UpdateBrain) -> str:
+    if asked.target == MEMORY:
+        return await _memory(context, asked)
     if asked.target not in KINDS:
         raise ToolError(
             "wrong_target",
-            f"There is no {asked.target[:40]!r} to write to. You may write to: {', '.join(KINDS)}. HEARTBEAT is"
-            " made from the site's numbers, and notes of conversations are written when one ends; neither is edited.",
+            f"There is no {asked.target[:40]!r} to write to. You may write to: {', '.join((*KINDS, MEMORY))}."
+            " HEARTBEAT is made from the site's numbers, and notes of conversations are written when one ends; neither"
+            " is edited.",
         )
     if context.off_record:
         raise ToolError("off_record", "This conversation is off the record: nothing is kept of it.")
     return await _document(asked.target, context, asked)
+
+
+async def _memory(context: ToolContext, asked: UpdateBrain) -> str:
+    if asked.edits:
+        raise ToolError(
+            "wrong_edits", "An entry of memory is written whole, in `append`; nothing was changed."
+        )
+    return await remember_from_tool(
+        context, asked.append, asked.reason, replace=asked.replace_entry, keep_both=asked.keep_both
+    )
 
 
 async def _document(kind: Kind, context: ToolContext, asked: UpdateBrain) -> str:

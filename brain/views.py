@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from brain import actions, queries
 from brain.domain.documents import KINDS, DocumentText, Kind, Rejected, Stale, Version
+from brain.memory import queries as memory
 from memberintel.accounts.access import signed_in
 from memberintel.lib import tokens
 from memberintel.vault.errors import CannotOpen
@@ -58,7 +59,13 @@ class Card:
 @signed_in
 def brain(request: HttpRequest) -> HttpResponse:
     """Both documents at a glance."""
-    return render(request, "brain/brain.html", {"cards": [_card(kind) for kind in KINDS], "place": "brain"})
+    page = {
+        "place": "brain",
+        "cards": [_card(kind) for kind in KINDS],
+        "memories": memory.count(),
+        "cap": memory.cap(),
+    }
+    return render(request, "brain/brain.html", page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

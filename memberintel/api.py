@@ -13,6 +13,8 @@ from drf_spectacular.generators import SchemaGenerator
 
 import brain.api
 import brain.heartbeat.api
+import brain.memory.api
+import brain.shared.api
 import memberintel.privacy.api
 import sessions.api
 import sessions.knowledge_api
@@ -93,6 +95,15 @@ urlpatterns = [
     path(f"{SITE}numbers/", brain.heartbeat.api.Numbers.as_view(), name="api-numbers"),
     path(f"{SITE}sources/", brain.heartbeat.api.Sources.as_view(), name="api-sources"),
     path(f"{SITE}sources/<uuid:source>/", brain.heartbeat.api.Source.as_view(), name="api-source"),
+    path("v1/memory/", brain.memory.api.Memories.as_view(), name="api-memories"),
+    path("v1/memory/<uuid:memory>/", brain.memory.api.OneMemory.as_view(), name="api-memory"),
+    path(
+        "v1/memory/<uuid:memory>/versions/",
+        brain.memory.api.MemoryVersions.as_view(),
+        name="api-memory-versions",
+    ),
+    path("v1/knowledge/", brain.shared.api.Articles.as_view(), name="api-articles"),
+    path("v1/knowledge/<uuid:article>/", brain.shared.api.OneArticle.as_view(), name="api-article"),
     path("v1/wrap-ups/", wrapups.api.WrapUps.as_view(), name="api-wrap-ups"),
     path("v1/wrap-ups/<uuid:wrap_up>/", wrapups.api.WrapUp.as_view(), name="api-wrap-up"),
     path("v1/journal/", journal.Journal.as_view(), name="api-journal"),

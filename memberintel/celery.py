@@ -48,6 +48,8 @@ app.conf.update(
         # Days end at another hour in every zone, and a source that was down is tried again the same day.
         "sync-again": {"task": "brain.heartbeat.tasks.sync_again", "schedule": crontab(minute="35")},
         "hand-over": {"task": "wrapups.tasks.hand_over", "schedule": crontab(minute="2-59/5")},
+        "embed-memory": {"task": "brain.tasks.embed_all_missing", "schedule": crontab(minute="20")},
+        "embed-knowledge": {"task": "brain.tasks.embed_knowledge", "schedule": crontab(minute="25")},
         "daily": {"task": "memberintel.usage.tasks.daily", "schedule": crontab(minute="10-59/15")},
     },
     timezone="UTC",

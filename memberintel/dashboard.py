@@ -31,6 +31,8 @@ PLACES = (
     ("chat_session", "Sessions", "forum"),
     ("wrapups_sessionlog", "Wrap-ups", "summarize"),
     ("brain_document", "Documents", "description"),
+    ("brain_memoryentry", "Memory", "lightbulb"),
+    ("brain_knowledgedraft", "Shared knowledge", "menu_book"),
     ("wrapups_closingjob", "Closing jobs", "pending_actions"),
     ("usage_run", "Runs", "schedule"),
     ("usage_ledgerentry", "Ledger", "receipt_long"),
@@ -40,8 +42,9 @@ PLACES = (
 RECORD = (("privacy_auditrow", "Audit", "visibility"), ("privacy_staffrequest", "Requests", "how_to_reg"))
 GROUPS = (
     ("Customers", PLACES[:3]),
-    ("Content, as metadata", PLACES[3:6]),
-    ("Work and cost", PLACES[6:]),
+    ("Content, as metadata", PLACES[3:7]),
+    ("For all", PLACES[7:8]),
+    ("Work and cost", PLACES[8:]),
     ("On record", RECORD),
 )
 

@@ -336,11 +336,12 @@ PROMPT_SECTIONS = [
 ]
 
 # What is looked up for each message, and kept with it; the first message's stands in the system prompt.
-RECALL_SECTIONS: list[str] = []
+RECALL_SECTIONS: list[str] = ["brain.memory.recall.section", "brain.shared.recall.section"]
 
 # What the advisor may use in a turn, in the order in which a model is offered it.
 ADVISOR_TOOLS: list[str] = [
     "brain.tools.update_customer_brain",
+    "brain.memory.tools.search_memory",
     "sessions.tools.search_sessions",
     "brain.heartbeat.tools.site_metrics",
 ]
@@ -350,6 +351,8 @@ PROMPT_SOURCES = {
     "soul": "brain.sources.document",
     "bible": "brain.sources.document",
     "heartbeat": "brain.heartbeat.sections.source",
+    "memory": "brain.memory.sources.memory",
+    "shared": "brain.shared.sources.article",
     "wrap_up": "wrapups.sources.wrap_up",
     "wrap_up_draft": "wrapups.sources.draft",
 }
@@ -373,6 +376,23 @@ SECTION_BUDGETS = {
     "wrap_ups": 8_000,
     "memory": 2_000,
     "shared_knowledge": 4_000,
+}
+
+MEMORY_LIMIT_CHARACTERS = 600  # of one entry: it holds one insight
+# From which cosine on something is recalled for a message: by embedder, another embedder, word stems (where there are
+# no vectors to compare). Chosen from `python -m evals.retrieval`: at 0.25 the offline embedder keeps nearly every
+# answer it has among its first five, and an eighth to a quarter of unrelated messages recall anything. Gemini's is a
+# careful guess, made without a key: measure it with `--route gemini:gemini-embedding-001`.
+RECALL_THRESHOLDS: dict[str, Any] = {
+    "by_embedder": {"offline:words-and-stems-1": 0.25, "gemini:gemini-embedding-001": 0.6},
+    "other": 0.5,
+    "words": 0.3,
+}
+# From which cosine on two entries of MEMORY may say the same, so that whoever writes is asked.
+SIMILAR_THRESHOLDS: dict[str, Any] = {
+    "by_embedder": {"offline:words-and-stems-1": 0.55, "gemini:gemini-embedding-001": 0.85},
+    "other": 0.85,
+    "words": 0.6,
 }
 
 DOCUMENT_LIMIT_TOKENS = {"soul": 2_000, "bible": 8_000}

@@ -4,16 +4,17 @@ those that follow. Written once a turn, so that another attempt at it sends the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.conf import settings
 
 from brain import prompt as frozen_prompt
+from brain import queries as brain
 from brain.domain.prompt import SectionRequest
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
-from sessions import log, toolbox
+from sessions import log, queries, toolbox
 from sessions.domain import events as kinds
 from sessions.domain.events import Draft, Event
 from sessions.domain.weights import part_weights
@@ -39,11 +40,17 @@ async def brief(scope: Scope, session: UUID, turn: Turn, notice: Callable[[str],
     if first:
         draft = await _frozen(request, off_record=_off_record(events))
     elif settings.RECALL_SECTIONS and not _told(events, turn):
-        draft = await _recalled(request)
+        already = await unit(scope, _before_model, session)
+        draft = await _recalled(replace(request, already=already))
     else:
         return Briefed(events)
     added = await unit(scope, _append, session, draft, turn, events[-1].seq)
     return Briefed(events + added, first)
+
+
+def _before_model(session: UUID) -> frozenset[UUID]:
+    """The sources of what the model has before it."""
+    return brain.sources(queries.part_digests(session))
 
 
 def _append(session: UUID, draft: Draft, turn: Turn, after: int) -> list[Event]:

@@ -23,6 +23,7 @@ PAGE = 30
 EVENTS = 200  # of a log on one page
 PROMPTS = 10
 NEWEST = 500
+BRIEFED = 10_000  # prompts and recalls of one session that are looked through
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,24 @@ def spans(wanted: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
         session: (started, ended)
         for session, started, ended in rows.values_list("id", "started_at", "ended_at")
     }
+
+
+def part_digests(session: UUID) -> list[str]:
+    """The digests of the parts the session's model has before it: those of the newest prompt, and of what was
+    recalled for messages that no compaction covers."""
+    stated = [*kinds.PROMPT_KINDS, kinds.RECALL, kinds.COMPACTION_APPLIED]
+    events = log.load_kinds(session, stated, after=0, limit=BRIEFED)
+    covered = max(
+        (
+            int(event.payload["replaces_through_seq"])
+            for event in events
+            if event.kind == kinds.COMPACTION_APPLIED
+        ),
+        default=0,
+    )
+    prompts = [event for event in events if event.kind in kinds.PROMPT_KINDS]
+    recalled = [event for event in events if event.kind == kinds.RECALL and event.seq > covered]
+    return [part["digest"] for event in [*prompts[-1:], *recalled] for part in event.payload["sections"]]
 
 
 def running_turn(session: Session) -> UUID | None:

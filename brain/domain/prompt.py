@@ -35,7 +35,8 @@ async def silent(_: str) -> None:
 class SectionRequest:
     """What a section may look at when a session's prompt is frozen.
 
-    `text` is the message that starts the session. `continues` is the session it carries on, if any.
+    `text` is the message that starts the session. `continues` is the session it carries on, if any. `already` are
+    sources whose text the model has before it anyway: they are not recalled again.
     `notice` tells the waiting person, in one sentence, what a slow section is waiting for.
     """
 
@@ -45,6 +46,7 @@ class SectionRequest:
     continues: UUID | None = None
     text: str = ""
     notice: Callable[[str], Awaitable[None]] = silent
+    already: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,12 @@ def assemble(stored: Sequence[Part]) -> tuple[str, ...]:
 
 def removed_line(day: date | None) -> str:
     """The line that stands where a removed part was."""
-    return f"(removed by you on {day.day} {MONTHS[day.month - 1]} {day.year})" if day else "(removed by you)"
+    return f"(removed by you on {day_in_words(day)})" if day else "(removed by you)"
+
+
+def day_in_words(day: date) -> str:
+    """A day as the prompt writes it: 3 May 2026."""
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def told(text: str) -> tuple[Told, ...]:

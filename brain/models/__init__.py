@@ -1,7 +1,9 @@
-"""What is kept of a customer's brain, and of a tenant's sites."""
+"""What is kept of a customer's brain and of a tenant's sites, and the knowledge all share."""
 
 from brain.models.documents import AUTHORS, KINDS, Document, DocumentVersion, PromptPart
 from brain.models.heartbeat import Heartbeat, MetricSnapshot, Site, Source
+from brain.models.memory import MemoryEntry, MemoryVersion
+from brain.models.shared import Knowledge, KnowledgeDraft
 
 __all__ = [
     "AUTHORS",
@@ -9,6 +11,10 @@ __all__ = [
     "Document",
     "DocumentVersion",
     "Heartbeat",
+    "Knowledge",
+    "KnowledgeDraft",
+    "MemoryEntry",
+    "MemoryVersion",
     "MetricSnapshot",
     "PromptPart",
     "Site",

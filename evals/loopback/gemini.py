@@ -11,8 +11,7 @@ from typing import Any
 
 from evals.loopback.asked import Asked, Refusal
 from evals.loopback.prefixes import Block, Counted
-from memberintel.lib import tokens
-from memberintel.llm.backends.offline import stems
+from memberintel.lib import stems, tokens
 from memberintel.llm.types import Message, Prompt, Role, Tool, ToolCall, ToolResult
 
 STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.retrieval.measure import Embed, measured, read
+from memberintel.lib import stems
 from memberintel.llm import routes
-from memberintel.llm.backends.offline import stems, vectors
+from memberintel.llm.backends.offline import vectors
 from memberintel.llm.backends.registry import backend
 from memberintel.llm.routes import Route
 

@@ -18,6 +18,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from brain.domain.heartbeat.csv_file import SAMPLE
 from brain.heartbeat import actions as heartbeat
 from brain.heartbeat import queries as sites
+from brain.memory.actions import Choice, New, keep
 from evals.smoke.play import Told
 from evals.smoke.report import Report
 from evals.smoke.stage import Customer, Stage, nobodys_id
@@ -100,9 +101,11 @@ def _ids(who: Customer, colleague: Customer, told: Told) -> dict[str, UUID]:
         site = heartbeat.add_site(name="Smoke", time_zone="UTC").id
         heartbeat.upload(site, SAMPLE.encode())
         source = sites.site(site).sources[0].id
+        memory = keep(New("The smoke run was here.", "", "customer"), None, Choice(keep_both=True)).id
     turns = {"turn": told.answers[0].turn, "turn_id": told.answers[0].turn}
     team = {"person": person, "invitation": invitation, "site": site, "source": source}
-    return {"session": told.live, **turns, **team, **dict.fromkeys(WRAP_UP_NAMES, wrap_up)}
+    memories = {"memory": memory, "entry": memory}
+    return {"session": told.live, **turns, **team, **memories, **dict.fromkeys(WRAP_UP_NAMES, wrap_up)}
 
 
 def _addresses() -> Iterator[Address]:

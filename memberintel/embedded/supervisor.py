@@ -93,6 +93,7 @@ def execute(data: Path, command: Sequence[str]) -> int:
 
 def _serve(data: Path, port: int, env: Mapping[str, str]) -> None:
     _manage("migrate", "--no-input", "--verbosity", "0", env={**env, "MEMBERINTEL_PROCESS": "owner"})
+    _manage("import_knowledge", "--verbosity", "0", env={**env, "MEMBERINTEL_PROCESS": "owner"})
     _manage("verify_start", env={**env, "MEMBERINTEL_PROCESS": "web"})
     _manage("demo", env={**env, "MEMBERINTEL_PROCESS": "web"})
     with _kept(parts(port, data), env) as running:

@@ -36,6 +36,7 @@ ABOUT = (
     ("wrapups_sessionlog", "Wrap-ups"),
     ("wrapups_closingjob", "Closing jobs"),
     ("brain_document", "Documents"),
+    ("brain_memoryentry", "Memory"),
     ("usage_ledgerentry", "Ledger"),
     ("privacy_auditrow", "Audit"),
 )
@@ -53,9 +54,9 @@ def lists_of(**owner: Any) -> SafeString:
 class TierDesk(Edit):
     """What a tier includes."""
 
-    list_display = ("name", "key", "wrap_up_pages", "wrap_ups_injected")
-    fields = ("key", "name", "wrap_up_pages", "wrap_ups_injected")
-    editable = ("name", "wrap_up_pages", "wrap_ups_injected")
+    list_display = ("name", "key", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
+    fields = ("key", "name", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
+    editable = ("name", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
     search_ids = ()  # three rows need no search
     owners = ()
     list_order = "key"

@@ -22,6 +22,9 @@ class Tier(models.Model):
     name = models.CharField(max_length=60)
     wrap_up_pages = models.BooleanField(default=False)
     wrap_ups_injected = models.PositiveSmallIntegerField(default=3)
+    memory_cap = models.PositiveSmallIntegerField(
+        default=5, help_text="entries of MEMORY a customer may keep"
+    )
 
     class Meta:
         db_table = "tiers"

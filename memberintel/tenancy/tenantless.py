@@ -51,6 +51,8 @@ TENANTLESS: dict[str, Grants] = {
     "account_emailconfirmation": Grants(WRITE, READ),
     "mfa_authenticator": Grants(WRITE, ""),
     "monthly_reports": Grants("SELECT, INSERT, UPDATE", READ),
+    "knowledge": Grants("SELECT, UPDATE (vector, embedder, changed_at)", WRITE),
+    "knowledge_drafts": Grants("", WRITE),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
     "external_deletions": Grants("SELECT, INSERT, UPDATE, DELETE", READ),
     "vault.keks": Grants("SELECT, INSERT", ""),

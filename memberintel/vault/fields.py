@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never, cast
 from uuid import UUID
@@ -238,3 +240,16 @@ class SealedJSON[S = Any, G = Any](SealedField[S, G]):
 
     def decode(self, plain: bytes) -> Any:
         return json.loads(plain)
+
+
+class SealedVector[S = Any, G = Any](SealedField[S, G]):
+    """A vector of numbers, sealed as 32-bit floats: as telling as the text it was made of."""
+
+    _pyi_private_set_type: Sequence[float]
+    _pyi_private_get_type: tuple[float, ...]
+
+    def encode(self, value: Any) -> bytes:
+        return struct.pack(f"<{len(value)}f", *value)
+
+    def decode(self, plain: bytes) -> tuple[float, ...]:
+        return struct.unpack(f"<{len(plain) // 4}f", plain)

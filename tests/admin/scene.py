@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from brain.actions import save_document
-from brain.models import Document
+from brain.memory.actions import Choice, New, keep
+from brain.models import Document, KnowledgeDraft
 from memberintel import report as monthly
 from memberintel.accounts import actions as accounts
 from memberintel.accounts.domain import Person as Told
@@ -53,8 +54,13 @@ def plant(person: Person) -> Scene:
         ClosingJob.objects.filter(id=job.id).update(state=JobState.FAILED, attempt=5, last_error="overloaded")
         call = record_call(_call(session))
         document = Document.objects.get(kind="soul")
+        memory = keep(New(SENTENCE, PLANTED, "customer"), None, Choice(keep_both=True))
     with login_as("worker"), scope(person.scope):  # nobody else may write one
         wrap_up = _wrap_up(row)
+    with login_as("owner"):
+        draft = KnowledgeDraft.objects.create(
+            slug=uuid4().hex, title="On hives", topic="Beekeeping", text="x"
+        )
     run = Run.objects.create(kind="wrap_up_backfill", counts={"due": 1}, finished_at=clock.now())
     with scope(person.scope):
         charges.take(Kind.CHAT_TURN, session)
@@ -75,6 +81,8 @@ def plant(person: Person) -> Scene:
         "usage.ChargeCounter": counter.id,
         "usage.MonthlyReport": report.id,
         "brain.Document": document.id,
+        "brain.MemoryEntry": memory.id,
+        "brain.KnowledgeDraft": draft.id,
         "tenancy.User": person.user.id,
         "tenancy.Tenant": person.user.tenant_id,
         "tenancy.Tier": "pro",

@@ -110,7 +110,13 @@ def test_a_tier_is_changed_and_written_down(desk: Client, charlie: Person) -> No
 
 def test_what_a_tier_includes_is_edited(desk: Client) -> None:
     before = Tier.objects.get(key="business")
-    form = {"name": before.name, "wrap_up_pages": "on", "wrap_ups_injected": 5, "reason": WHY}
+    form = {
+        "name": before.name,
+        "wrap_up_pages": "on",
+        "wrap_ups_injected": 5,
+        "memory_cap": 100,
+        "reason": WHY,
+    }
     form |= {"budgets-TOTAL_FORMS": 0, "budgets-INITIAL_FORMS": 0}
     desk.post("/admin/tenancy/tier/business/change/", form)
     assert Tier.objects.get(key="business").wrap_ups_injected == 5

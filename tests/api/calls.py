@@ -39,6 +39,8 @@ BODIES: dict[tuple[str, str], Any] = {
     },
     ("api-session-journal", "PUT"): {"summary": "I raised the price."},
     ("api-external-memory", "PUT"): {"agreed": True},
+    ("api-memories", "POST"): {"text": "Evenings are for the studio."},
+    ("api-memory", "PUT"): {"text": "Mornings are for the studio.", "base_version": 1},
     ("api-profile", "PATCH"): {"display_name": "Alice"},
     ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
     ("api-sites", "POST"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},
@@ -48,12 +50,13 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
 
-IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation", "site", "source")
+IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation", "site", "source", "memory")
 NOTHING: dict[str, Any] = {
     **{name: uuid4() for name in IDS},
     "kind": "soul",
     "version": 1,
     "day": "2026-07-21",
+    "article": uuid4(),
 }
 """Ids of nothing, for every address."""
 
@@ -75,7 +78,7 @@ class Call:
     @property
     def by_uuid(self) -> bool:
         """Whether the path has ids that are somebody's."""
-        return bool(set(self.takes) - {"kind", "version", "day"})
+        return bool(set(self.takes) - {"kind", "version", "day", "article"})
 
     def path(self, ids: dict[str, Any]) -> str:
         """The address with these ids."""

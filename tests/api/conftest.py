@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import LazySettings
 
+from brain.memory.actions import Choice, New, keep
 from memberintel.accounts import invitations
 from memberintel.tenancy.context import scope
 from sessions.models import SessionEvent
@@ -55,6 +56,7 @@ def ids(alice: Person, wrapped: Wrap) -> dict[str, Any]:
             "turn", flat=True
         )[0]
         invitation = invitations.invite(f"{uuid4().hex}@example.com", by=alice.user.id).id
+        memory = keep(New("Evenings are for the studio.", "", "customer"), None, Choice()).id
     token = made_token(alice, "read").token.id
     colleague = make_person(tier="pro", tenant=alice.user.tenant, owner=False, name="colin").user.id
     site = site_of(alice)
@@ -69,4 +71,5 @@ def ids(alice: Person, wrapped: Wrap) -> dict[str, Any]:
         "kind": "soul",
         "person": colleague,
         "invitation": invitation,
+        "memory": memory,
     }

@@ -16,6 +16,9 @@ from playwright.async_api import Page, expect
 from brain import actions as brain
 from brain.heartbeat import actions as heartbeat
 from brain.heartbeat import queries as sites
+from brain.memory.actions import Choice, New
+from brain.memory.actions import keep as keep_memory
+from brain.memory.queries import memories
 from memberintel.accounts import actions as accounts
 from memberintel.accounts import colleagues, invitations
 from memberintel.accounts.domain import Person as Known
@@ -68,6 +71,7 @@ def fill(owner: Person) -> str:
             (f"# Studio\n\n{HTML}\n\nPrice: $49", f"# Studio\n\n{HTML}\n\nPrice: $59")
         ):
             brain.save_document(kind="bible", body=words, base_version=base, by="customer", reason=HTML)
+        keep_memory(New(f"Evenings are for {HTML}", HTML, "customer"), None, Choice())
         invited = invitations.invite(f"invited-{uuid4().hex[:8]}@example.com", by=owner.user.id)
         colleagues.remove(_colleague(owner).user.id, by=owner.user.id)
         site = heartbeat.add_site(name=HTML, time_zone="Europe/Berlin")
@@ -100,6 +104,12 @@ def heartbeat_pages(owner: Person) -> list[str]:
     ]
 
 
+def memory_of(owner: Person) -> UUID:
+    """The person's only entry of MEMORY."""
+    with scope(owner.scope):
+        return memories()[0].id
+
+
 def wrap_up_of(owner: Person) -> tuple[UUID, UUID]:
     """The person's only wrap-up and its session."""
     with scope(owner.scope):
@@ -119,6 +129,7 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
         async with visit(site, owner) as visitor:
             await _talk(await visitor.page(), site)
             wrap_up, session = aside(lambda: wrap_up_of(owner))
+            entry = aside(lambda: memory_of(owner))
             yield Scene(
                 visitor,
                 [
@@ -139,6 +150,8 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
                     ),
                     *("/brain/bible/compare/?before=1&after=2", f"/sessions/{session}/knowledge/"),
                     *aside(lambda: heartbeat_pages(owner)),
+                    *("/brain/memory/", f"/brain/memory/{entry}/", f"/brain/memory/{entry}/delete/"),
+                    "/brain/knowledge/",
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
                     *(f"/colleagues/{colleague.user.id}/remove/", "/accounts/email/"),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from brain.domain.prompt import Entry, Section, render
+from memberintel.lib import stems
 from memberintel.lib.text import count_words
-from memberintel.llm.backends.offline import advice, context, notes, stems
+from memberintel.llm.backends.offline import advice, context, notes
 from memberintel.llm.backends.offline.backend import pieces
 from memberintel.llm.errors import BadRequest
 from memberintel.llm.types import Message, Prompt, ToolCall, ToolResult

@@ -27,6 +27,9 @@ MORE: dict[str, dict[str, Any]] = {
     "usage.LedgerEntry": {"outcome": "complete"},
     "brain.PromptPart": {"text": "a part"},
     "brain.DocumentVersion": {"text": "a text", "reason": "a reason"},
+    "brain.MemoryVersion": {
+        "entry_id": lambda: apps.get_model("brain", "MemoryEntry").objects.latest("id").pk
+    },
     "privacy.StaffRequest": {"decision": "declined", "decided_by": UUID(int=2), "decided_at": clock.now()},
 }
 # What rows of other tenant tables belong to.

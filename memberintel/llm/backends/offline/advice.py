@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from memberintel.llm.backends.offline import context, stems
+from memberintel.lib import stems
+from memberintel.lib.stems import Sentence
+from memberintel.llm.backends.offline import context
 from memberintel.llm.backends.offline.context import Notes, Section
-from memberintel.llm.backends.offline.stems import Sentence
 from memberintel.llm.types import Prompt
 
 MOST_QUOTES = 3

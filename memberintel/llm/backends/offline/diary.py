@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from memberintel.lib import stems
 from memberintel.lib.text import count_words
-from memberintel.llm.backends.offline import stems
 from memberintel.llm.types import Prompt
 
 SHORT_SENTENCES, LONG_SENTENCES = 2, 6

@@ -11,8 +11,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from memberintel.lib import stems
 from memberintel.lib.extract import Extract, Found, Line, extract
-from memberintel.llm.backends.offline import context, stems
+from memberintel.llm.backends.offline import context
 from memberintel.llm.errors import BadRequest
 from memberintel.llm.types import Prompt
 

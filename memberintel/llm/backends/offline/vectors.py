@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from memberintel.llm.backends.offline import stems
+from memberintel.lib import stems
 
 MODEL = "words-and-stems-1"  # another way to make vectors is another name: those of two are not compared
 TABLE_SIZE = 256

@@ -1,0 +1,1 @@
+"""MEMORY: single insights, kept and found again by similarity."""

@@ -1,0 +1,1 @@
+"""Knowledge for all customers, curated by staff."""
