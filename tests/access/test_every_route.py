@@ -40,7 +40,8 @@ class World:
 
     owner: Person
     ids: dict[str, Any]
-    rows: list[UUID]  # of every private table, for addresses whose ids have no name above
+    # A row of every table, for addresses whose ids have no name above: whether it is one customer's, and its id.
+    rows: list[tuple[bool, UUID]]
     nobody: Client
     stranger: Client
     colleague: Client
@@ -78,7 +79,7 @@ def world(django_db_blocker: Any) -> World:
         return World(
             owner,
             ids,
-            [UUID(row["id"]) for row in rows if "id" in row],
+            [(row.get("customer_id") is not None, UUID(row["id"])) for row in rows if "id" in row],
             Client(raise_request_exception=False),
             browser(make_person(tier="business", name="stranger").user),
             browser(mate.user),
@@ -123,7 +124,7 @@ def test_others_get_what_an_id_of_nothing_gets(world: World, route: Route, who: 
     client: Client = getattr(world, who)
     expected = 403 if who == "colleague" and "owner" in route.rules else 404
     form = FORMS.get(route.name)
-    for ids in tried(route, world):
+    for ids in tried(route, world, who):
         for theirs, none in zip(
             both(client, route.at(ids), form), both(client, route.at({}), form), strict=True
         ):
@@ -132,12 +133,16 @@ def test_others_get_what_an_id_of_nothing_gets(world: World, route: Route, who: 
             assert PLANTED.encode() not in theirs.content
 
 
-def tried(route: Route, world: World) -> list[dict[str, Any]]:
-    """Ids of the owner's for the address; where an id has no name here, one of every private table in its place."""
+def tried(route: Route, world: World, who: str) -> list[dict[str, Any]]:
+    """Ids of the owner's for the address; where an id has no name here, one of every table in its place.
+
+    What belongs to the account as a whole is a colleague's too.
+    """
     unnamed = [name for name in route.ids if name not in world.ids]
     if not unnamed:
         return [world.ids]
-    return [world.ids | dict.fromkeys(unnamed, row) for row in world.rows]
+    rows = [row for private, row in world.rows if private or who == "stranger"]
+    return [world.ids | dict.fromkeys(unnamed, row) for row in rows]
 
 
 @pytest.mark.parametrize("route", [route for route in PAGES if not route.takes], ids=page)
