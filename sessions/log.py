@@ -268,6 +268,10 @@ _OF_KINDS = (
     f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
     " AND seq > %s AND kind = ANY(%s) ORDER BY seq LIMIT %s"
 )
+_TOKENS = (
+    "SELECT coalesce(sum((payload->>'tokens')::bigint), 0) FROM session_events"
+    " WHERE tenant_id = %s AND session_id = %s AND kind = ANY(%s)"
+)
 _MARK = (
     f"SELECT {_COLUMNS} FROM session_events WHERE tenant_id = %s AND session_id = %s"  # noqa: S608
     " AND kind = ANY(%s) AND kind IN ('compaction_applied', 'context_frozen', 'prompt_refreshed')"
@@ -310,6 +314,13 @@ def load_kinds(session: UUID, wanted: Iterable[str], *, after: int, limit: int) 
     A damaged event and a missing key are as for `load`.
     """
     return _open(_select(_OF_KINDS, session, after, list(wanted), limit))
+
+
+def tokens_of(session: UUID, wanted: Iterable[str]) -> int:
+    """The tokens that the session's events of those kinds were counted with."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TOKENS, [current_tenant_id(), session, list(wanted)])
+        return int(cursor.fetchone()[0])
 
 
 def load_live(session: UUID) -> list[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,6 +16,7 @@ from sessions import log
 from sessions.domain import cuts
 from sessions.domain import events as kinds
 from sessions.domain.cuts import Span
+from sessions.domain.events import Event
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
 from sessions.models import GONE, Session, SessionEvent
 
@@ -28,9 +29,12 @@ BRIEFED = 10_000  # prompts and recalls of one session that are looked through
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message or an answer as a wrap-up reads it: numbered from 1 in the order of the log."""
+    """A message or an answer as a wrap-up reads it: numbered from 1 in the order of the log, where it stands from `seq`
+    through `through`."""
 
     number: int
+    seq: int
+    through: int
     role: Literal["customer", "advisor"]
     at: datetime
     text: str
@@ -39,6 +43,11 @@ class Line:
 def get_session(session: UUID) -> Session | None:
     """The session, or None."""
     return Session.objects.filter(id=session).first()
+
+
+def kept(session: UUID) -> bool:
+    """Whether its words are still there to be read."""
+    return SessionEvent.objects.filter(session_id=session).exists()
 
 
 def open_session() -> Session | None:
@@ -198,17 +207,51 @@ def transcript_lines(session: UUID) -> list[Line]:
     Of several attempts at an answer the last one stands, cut off or not, with what the customer saw of it.
     CannotOpen without the key.
     """
-    items = ui_transcript(log.load(session), running=None)
+    return list(lines_after(session))
+
+
+def lines_after(session: UUID, *, after: int = 0, count: int = 0) -> Iterator[Line]:
+    """The same, line by line, of what stands behind `after` in the log, numbered on from `count`.
+
+    Read in batches, whole turns at a time, so that a long log is never in memory with all its tool traffic.
+    """
+    held: list[Event] = []
+    while batch := log.load_kinds(session, _SAID, after=after, limit=_BATCH):
+        after = batch[-1].seq
+        begun = [at for at, event in enumerate(batch) if event.kind == kinds.USER_MESSAGE]
+        if not begun:
+            held += batch
+            continue
+        for line in _lines(held + batch[: begun[-1]], count):
+            count = line.number
+            yield line
+        held = batch[begun[-1] :]
+    yield from _lines(held, count)
+
+
+def transcript_tokens(session: UUID) -> int:
+    """About how many tokens its messages and answers have, counted when they were written. Opens nothing."""
+    return log.tokens_of(session, (kinds.USER_MESSAGE, kinds.ASSISTANT_TURN))
+
+
+_SAID = (kinds.USER_MESSAGE, kinds.PENDING_STATE, kinds.ASSISTANT_TURN, kinds.TURN_FAILED)
+_BATCH = 500
+
+
+def _lines(events: list[Event], count: int) -> list[Line]:
+    """The lines of whole turns."""
+    items = ui_transcript(events, running=None)
     final = {item.turn or item.id: item for item in items if isinstance(item, AnswerItem)}
     lines: list[Line] = []
     for item in items:
         if isinstance(item, MessageItem):
-            _add(lines, "customer", item)
+            role: Literal["customer", "advisor"] = "customer"
         elif isinstance(item, AnswerItem) and final[item.turn or item.id] is item:
-            _add(lines, "advisor", item)
+            role = "advisor"
+        else:
+            continue
+        if item.readable and item.text.strip():
+            count += 1
+            through = item.seqs[-1] if isinstance(item, AnswerItem) and item.seqs else item.seq
+            lines.append(Line(count, item.seq, through, role, item.at, item.text))
     return lines
-
-
-def _add(lines: list[Line], role: Literal["customer", "advisor"], item: MessageItem | AnswerItem) -> None:
-    if item.readable and item.text.strip():
-        lines.append(Line(len(lines) + 1, role, item.at, item.text))

@@ -1,5 +1,5 @@
-"""What a customer may do with a wrap-up (edit it, delete it), and staff with owed work (retry it). Short
-transactions, in the scope.
+"""What a customer may do with a wrap-up (edit it, delete it, tick off what it left open), and staff with owed work
+(retry it). Short transactions, in the scope.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from memberintel.lib import analytics, clock
 from memberintel.lib.ids import uuid7
 from memberintel.lib.text import clean, count_words
 from memberintel.tenancy.context import Scope, scope
-from wrapups import jobs, tasks
+from wrapups import jobs, marks, queries, tasks
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
 from wrapups.handover import actions as handover
-from wrapups.models import SessionLog
+from wrapups.models import JobState, MarkState, SessionLog
 
 LIMIT_WORDS = 1000  # a person may write more than a model, but it is still read into every prompt
 
@@ -76,6 +76,7 @@ def edit(wrap_up: UUID, change: Edit, *, by: UUID, now: datetime | None = None) 
         row.next_session_note = clean(change.next_session_note).strip()
         row.decisions = _changed(row.decisions, change.decisions)
         row.open_items = _changed(row.open_items, change.open_items)
+        row.open_item_ids = [item["id"] for item in row.open_items]
         row.new_context = _changed(row.new_context, change.new_context)
         row.word_count = _words(row)
         if not row.summary:
@@ -93,30 +94,37 @@ def delete(wrap_up: UUID, *, by: UUID) -> None:
     with transaction.atomic():
         if not SessionLog.objects.filter(id=wrap_up).exists():
             raise NotFound(str(wrap_up))
-        session = remove(wrap_up)
-        forget_copies(session=session, wrap_up=wrap_up)
+        session = remove(wrap_up, JobState.DELETED)
         handover.session_changed(session)
         transaction.on_commit(lambda: analytics.record("wrapup_deleted"))
 
 
-def remove(wrap_up: UUID) -> UUID:
-    """Delete the row alone, for good; the session it was of. NotFound when there is none."""
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT app.delete_wrap_up(%s)", [wrap_up])
-            session: UUID = cursor.fetchone()[0]
-            return session
-    except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", "") == "P0002":  # deleted by another click a moment ago
-            raise NotFound(str(wrap_up)) from None
-        raise
+def remove(wrap_up: UUID, state: JobState) -> UUID:
+    """Delete the wrap-up for the reason its job's final `state` says, with the marks of its open items and its copies
+    in prompts; the session it was of. NotFound when there is none, or it may not expire yet."""
+    session = _end(wrap_up, state)
+    brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
+    forget_draft(session)
+    return session
 
 
-def forget_copies(*, session: UUID, wrap_up: UUID | None) -> None:
-    """Take the wrap-up, and the extract that may have stood in for it, out of every prompt they ever stood in."""
-    if wrap_up is not None:
-        brain.remove_parts(source_kind=SOURCE_WRAP_UP, source_id=wrap_up)
+def forget_draft(session: UUID) -> None:
+    """Take the extract that may have stood in for the session's notes out of every prompt it ever stood in."""
     brain.remove_parts(source_kind=SOURCE_DRAFT, source_id=session)
+
+
+def tick(wrap_up: UUID, item: UUID, *, done: bool, now: datetime | None = None) -> None:
+    """Tick an open item off, or put it back. Twice is once. NotFound when the wrap-up has no such open item."""
+    with transaction.atomic():
+        if not SessionLog.objects.filter(id=wrap_up, open_item_ids__contains=str(item)).exists():
+            raise NotFound(str(item))
+        known = next((one for one in queries.open_items_of(wrap_ups=[wrap_up]) if one.id == item), None)
+        if known is None or known.status == ("resolved" if done else "open"):
+            return
+        marks.by_customer(
+            wrap_up, item, MarkState.RESOLVED if done else MarkState.REOPENED, now or clock.now()
+        )
+        transaction.on_commit(lambda: analytics.record("open_item_ticked" if done else "open_item_put_back"))
 
 
 def retry(job: UUID, owner: Scope) -> bool:
@@ -129,9 +137,21 @@ def retry(job: UUID, owner: Scope) -> bool:
 
 
 _EDITED = (
-    *("summary", "decisions", "open_items", "new_context", "next_session_note"),
+    *("summary", "decisions", "open_items", "open_item_ids", "new_context", "next_session_note"),
     *("word_count", "edited_at", "edited_by"),
 )
+
+
+def _end(wrap_up: UUID, state: JobState) -> UUID:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT app.end_wrap_up(%s, %s)", [wrap_up, state])
+            session: UUID = cursor.fetchone()[0]
+            return session
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", "") == "P0002":  # deleted by another click a moment ago
+            raise NotFound(str(wrap_up)) from None
+        raise
 
 
 def _changed(before: Sequence[dict[str, Any]], after: Sequence[EditedItem]) -> list[dict[str, Any]]:
@@ -147,6 +167,7 @@ def _changed(before: Sequence[dict[str, Any]], after: Sequence[EditedItem]) -> l
                     "id": old["id"] if old else str(uuid7()),
                     "text": text,
                     "messages": old["messages"] if old else [],
+                    "seqs": old.get("seqs", []) if old else [],
                 }
             )
     return kept

@@ -5,25 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, Protocol
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
 from memberintel.lib import clock
 from memberintel.tenancy.context import SYSTEM, Scope
 from memberintel.tenancy.unit import unit
 from memberintel.usage import runs
 from memberintel.usage.runs import Recorded
-from wrapups import makers
+from wrapups import jobs, makers
 from wrapups.work import Later
 
 KIND: Final = "wrap_up_backfill"
 _PAGE = 200
 _AT_ONCE = 6
-_FIRST = UUID(int=0)
 _Due = tuple[UUID, UUID, UUID]  # job, tenant, customer
 
 
@@ -55,7 +53,8 @@ def do(
     """Write everything that is due, counting in `run`.
 
     Due is what is queued for longer than the setting says with a free lease, or with `at_once` for however
-    long, and what has failed and has daily tries left. `progress` gets (done, total).
+    long, what has failed and has daily tries left, and what found no budget within the last days. `progress` gets
+    (done, total).
     """
     asyncio.run(_run(run, later, at_once, progress or _silent))
 
@@ -67,11 +66,11 @@ def _silent(done: int, total: int) -> None:
 async def _run(run: Recorded, later: Nudge, at_once: bool, progress: Callable[[int, int], None]) -> None:
     began = clock.now()
     age = 0 if at_once else settings.WRAP_UP_BACKFILL_AFTER_SECONDS
-    made_before = began - timedelta(seconds=age)
-    total = await unit(SYSTEM, _count, made_before, began)
+    due = jobs.Due(tuple(makers.MAKERS), began - timedelta(seconds=age), began)
+    total = await unit(SYSTEM, due.count)
     run.count("due", total)
-    past = _FIRST
-    while page := await unit(SYSTEM, _page, made_before, began, past):
+    past: UUID | None = None
+    while page := await unit(SYSTEM, due.page, past, _PAGE):
         await _write_all(page, later, run, lambda: progress(_done(run.counts), total))
         past = page[-1][0]
 
@@ -100,21 +99,3 @@ async def _write(job: UUID, scope: Scope, later: Nudge) -> str:
 
 def _done(counts: Counter[str]) -> int:
     return counts.total() - counts["due"]
-
-
-def _count(made_before: datetime, free_at: datetime) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM app.due_closing_jobs(%s, %s, %s, %s)",
-            [2**31 - 1, made_before, free_at, _FIRST],
-        )
-        return int(cursor.fetchone()[0])
-
-
-def _page(made_before: datetime, free_at: datetime, past: UUID) -> list[_Due]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, tenant_id, customer_id FROM app.due_closing_jobs(%s, %s, %s, %s)",
-            [_PAGE, made_before, free_at, past],
-        )
-        return list(cursor.fetchall())

@@ -10,17 +10,27 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import SystemRandom
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Case, F, IntegerField, Q, QuerySet, When
+from django.db import connection, transaction
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 
-from wrapups.models import ClosingJob, JobState
+from memberintel.lib.ids import uuid7
+from memberintel.usage import charges
+from memberintel.usage.models import Kind
+from wrapups.domain.states import DAILY_TRIES, TRIES, UNFUNDED_FOR
+from wrapups.models import ClosingJob, JobKind, JobState
 
 OWED = (JobState.QUEUED, JobState.FAILED)
-TRIES = 5  # claims before a queued job counts as failed
-DAILY_TRIES = 5  # further ones by the daily backfill
+CHARGED: dict[str, Kind] = {
+    JobKind.WRAP_UP: Kind.WRAP_UP,
+    JobKind.JOURNAL: Kind.JOURNAL,
+    JobKind.MOOD: Kind.MOOD,
+}
+"""What a job of each kind is charged as: one unit for its session."""
+_FIRST = UUID(int=0)
 _FIRST_WAIT_SECONDS = 10.0
 _LONGEST_WAIT_SECONDS = 15 * 60.0
 _random = SystemRandom()
@@ -46,33 +56,83 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class NoBudget:
+    """The month's budget is used up: the job is `unfunded`."""
+
+
+@dataclass(frozen=True)
 class Busy:
     """Somebody else holds the job for so many more seconds."""
 
     seconds: float
 
 
-def claim(job: UUID, kinds: Collection[str], now: datetime) -> Claim | Busy | None:
-    """Take the job for the length of a lease; None when nothing is owed (any more), or work of another kind."""
-    owed = Q(state=JobState.QUEUED) | Q(state=JobState.FAILED, daily_tries__lt=DAILY_TRIES)
+def claim(job: UUID, kinds: Collection[str], now: datetime) -> Claim | Busy | NoBudget | None:
+    """Take the job for the length of a lease, and reserve its charge; None when nothing is owed (any more), or work of
+    another kind."""
+    with transaction.atomic():
+        row = _taken(job, kinds, now)
+        if row is None:
+            return _not_taken(job, kinds, now)
+        if row.charged and not charges.take(CHARGED[row.kind], row.session_id):
+            ClosingJob.objects.filter(id=job).update(
+                state=JobState.UNFUNDED, lease_until=None, next_try_at=None, attempt=F("attempt") - 1
+            )
+            return NoBudget()
+        return _held(row)
+
+
+def _taken(job: UUID, kinds: Collection[str], now: datetime) -> ClosingJob | None:
+    """The job with our lease on it, if it is owed and nobody holds it. What was unfunded is queued by it."""
+    owed = (
+        Q(state=JobState.QUEUED)
+        | Q(state=JobState.FAILED, daily_tries__lt=DAILY_TRIES)
+        | Q(state=JobState.UNFUNDED, created_at__gt=now - UNFUNDED_FOR)
+    )
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     taken = ClosingJob.objects.filter(owed, free, id=job, kind__in=kinds).update(
         attempt=F("attempt") + 1,
         lease_until=_lease(now),
+        state=Case(When(state=JobState.UNFUNDED, then=Value(JobState.QUEUED.value)), default=F("state")),
         daily_tries=Case(
             When(state=JobState.FAILED, then=F("daily_tries") + 1),
             default=F("daily_tries"),
             output_field=IntegerField(),
         ),
     )
-    row = ClosingJob.objects.filter(id=job, kind__in=kinds).first()
-    if row is None:
+    return ClosingJob.objects.get(id=job) if taken else None
+
+
+def _not_taken(job: UUID, kinds: Collection[str], now: datetime) -> Busy | None:
+    row = ClosingJob.objects.filter(id=job, kind__in=kinds, state__in=OWED, lease_until__gt=now).first()
+    if row is None or row.lease_until is None:
         return None
-    if taken:
-        return _held(row)
-    if row.state in OWED and row.lease_until is not None and row.lease_until > now:
-        return Busy((row.lease_until - now).total_seconds())
-    return None
+    return Busy((row.lease_until - now).total_seconds())
+
+
+@dataclass(frozen=True)
+class Due:
+    """What the backfill takes, across tenants: `queued` made before `made_before` with a lease free at `now`, `failed`
+    with daily tries left, `unfunded` and not too old."""
+
+    kinds: Collection[str]
+    made_before: datetime
+    now: datetime
+
+    def count(self) -> int:
+        """How many."""
+        return int(self._rows("count(*)", _FIRST, 2**31 - 1)[0][0])
+
+    def page(self, past: UUID | None, limit: int) -> list[tuple[UUID, UUID, UUID]]:
+        """(job, tenant, customer) of the next ones by id."""
+        return self._rows("id, tenant_id, customer_id", past or _FIRST, limit)
+
+    def _rows(self, what: str, past: UUID, limit: int) -> list[Any]:
+        unfunded_from = uuid7(self.now - UNFUNDED_FOR, bytes(10))
+        values: list[Any] = [list(self.kinds), self.made_before, self.now, unfunded_from, past, limit]
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {what} FROM app.owed_jobs(%s, %s, %s, %s, %s, %s)", values)  # noqa: S608 (ours)
+            return list(cursor.fetchall())
 
 
 def renew(held: Claim, now: datetime) -> bool:
@@ -94,9 +154,9 @@ def give_up(
     """Record that the attempt failed with `code`; seconds until the next one, or None when there is none.
 
     `keep_queued` is for what is wrong with the installation (a key that is missing) and not with the job: it
-    must not use up the job's tries.
+    must not use up the job's tries. A job that has failed gives its charge back.
     """
-    row = _ours(held).first()
+    row = _ours(held).select_for_update().first()
     if row is None:
         return None
     again = row.state == JobState.QUEUED and retryable and row.attempt < TRIES
@@ -108,17 +168,32 @@ def give_up(
         next_try_at=now + timedelta(seconds=wait) if wait is not None else None,
         last_error=code[:60],
     )
+    if row.charged and not queued:
+        charges.give_back(CHARGED[row.kind], row.session_id)
     return wait
 
 
+def forget(session: UUID) -> None:
+    """Let nothing be made of the session any more; charges reserved for what is not made go back."""
+    with transaction.atomic():
+        rows = ClosingJob.objects.filter(session_id=session).order_by("id")
+        owed = list(rows.select_for_update().filter(state=JobState.QUEUED, charged=True))
+        rows.exclude(state__in=[JobState.TRIVIAL, JobState.OFF_RECORD]).update(
+            state=JobState.DELETED, lease_until=None, next_try_at=None
+        )
+        for row in owed:
+            charges.give_back(CHARGED[row.kind], session)
+
+
 def put_back(job: UUID, now: datetime) -> bool:
-    """Make a queued or failed job due at once, with new daily tries; False when it is neither, or being worked on.
+    """Make a queued, failed or unfunded job due at once, with new daily tries; False when it is none, or being worked
+    on.
 
     `attempt` stays: it fences the claims that were made before.
     """
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     return bool(
-        ClosingJob.objects.filter(free, id=job, state__in=OWED).update(
+        ClosingJob.objects.filter(free, id=job, state__in=(*OWED, JobState.UNFUNDED)).update(
             state=JobState.QUEUED, daily_tries=0, next_try_at=None
         )
     )

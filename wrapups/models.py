@@ -26,6 +26,8 @@ class SessionLog(PrivateModel):
     summary = SealedText()
     decisions = SealedJSON()
     open_items = SealedJSON()
+    # Ids of `open_items`, in order: what is still open is found without opening a wrap-up.
+    open_item_ids = models.JSONField(default=list)
     new_context = SealedJSON()
     next_session_note = SealedText()
     model = models.CharField(max_length=120)
@@ -99,6 +101,44 @@ class JournalEntry(PrivateModel):
         return str(self.id)
 
 
+class MarkState(models.TextChoices):
+    """What became of an open item; the newest mark says. Without one it is open."""
+
+    RESOLVED = "resolved"
+    REOPENED = "reopened"  # by the customer
+    TOUCHED = "touched"  # a later session came back to it
+    ASKED = "asked"  # untouched for long: asked about in that session, then parked
+
+
+class ItemMark(PrivateModel):
+    """What became of an open item of a wrap-up, which itself is not changed. Only ever added.
+
+    By a session (then `session_id`, and `seq` of the message it rests on) or by the customer.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    wrap_up_id = models.UUIDField(editable=False)
+    item_id = models.UUIDField(editable=False)
+    state = models.CharField(max_length=10, choices=MarkState, editable=False)
+    session_id = models.UUIDField(null=True, editable=False)
+    seq = models.BigIntegerField(null=True, editable=False)
+    at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        db_table = "item_resolutions"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(state__in=MarkState.values), name="item_mark_state"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant_id", "customer_id", "wrap_up_id", "item_id", "-id"], name="item_marks_newest"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class JobKind(models.TextChoices):
     """What can be owed for a closed session."""
 
@@ -133,6 +173,7 @@ class ClosingJob(PrivateModel):
     session_last_activity_at = models.DateTimeField(editable=False)
     kind = models.CharField(max_length=10, choices=JobKind)
     state = models.CharField(max_length=10, choices=JobState)
+    charged = models.BooleanField(default=True, editable=False)  # what is imported costs nothing
     attempt = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     next_try_at = models.DateTimeField(null=True)
@@ -165,6 +206,7 @@ class ClosingJob(PrivateModel):
                 name="closing_jobs_owed",
                 condition=models.Q(state__in=["queued", "failed"]),
             ),
+            # Also what is unfunded, from a day on: ids rise with time.
             models.Index(fields=["state", "id"], name="closing_jobs_by_state"),
         ]
 

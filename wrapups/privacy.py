@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from itertools import batched
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,9 +13,11 @@ from django.db import transaction
 from memberintel.privacy.archive import Archive, of_model
 from memberintel.privacy.rows import NOT_READABLE_TEXT
 from memberintel.vault.errors import Damaged
-from wrapups import actions
+from wrapups import actions, jobs
 from wrapups.handover import actions as handover
-from wrapups.models import ClosingJob, JobState, JournalEntry, SessionLog
+from wrapups.models import JobState, JournalEntry, SessionLog
+
+_BATCH = 100
 
 HIDDEN: Final = {"closing_jobs": ("lease_until",)}  # of running processes
 
@@ -62,16 +66,31 @@ def _listed(label: str, items: list[dict[str, Any]]) -> str:
 
 
 def forget_session(session: UUID) -> dict[str, int]:
-    """Delete the session's wrap-up with its copies in prompts, and its place in the journal; nothing is owed for it."""
+    """Delete the session's wrap-up and its place in the journal, and let nothing be written of it any more, also by
+    who is at it right now.
+
+    To be called before the session's row is locked: who records a wrap-up locks the job first too.
+    """
     with transaction.atomic():
-        # First the jobs: whoever is writing the wrap-up at this moment has lost it, or has written it already.
-        ClosingJob.objects.filter(session_id=session).update(
-            state=JobState.DELETED, lease_until=None, next_try_at=None
-        )
-        wrap_up = SessionLog.objects.filter(session_id=session).values_list("id", flat=True).first()
-        if wrap_up is not None:
-            actions.remove(wrap_up)
-        actions.forget_copies(session=session, wrap_up=wrap_up)
+        jobs.forget(session)
+        found = list(SessionLog.objects.filter(session_id=session).values_list("id", flat=True))
+        for wrap_up in found:
+            actions.remove(wrap_up, JobState.DELETED)
+        actions.forget_draft(session)
         handed = handover.forget_session(session)  # reads when the session was from what is deleted next
         entries, _ = JournalEntry.objects.filter(session_id=session).delete()
-    return {"wrap_ups": int(wrap_up is not None), "journal_entries": entries, "hand_overs": handed}
+    return {"wrap_ups": len(found), "journal_entries": entries, "hand_overs": handed}
+
+
+def purge(before: datetime) -> dict[str, int]:
+    """Delete the customer's wrap-ups of sessions last active before then; each is `expired` and never written again.
+
+    In batches, each a transaction of its own. A day or more must have passed since.
+    """
+    due = SessionLog.objects.filter(session_last_activity_at__lt=before).order_by("session_last_activity_at")
+    ids = list(due.values_list("id", flat=True))
+    for batch in batched(ids, _BATCH, strict=False):
+        with transaction.atomic():
+            for wrap_up in batch:
+                handover.session_changed(actions.remove(wrap_up, JobState.EXPIRED))
+    return {"wrap_ups": len(ids)} if ids else {}

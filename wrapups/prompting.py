@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from brain.domain.prompt import MONTHS
 from memberintel.lib import tokens
 from memberintel.lib.extract import Line
 from memberintel.lib.text import clean
 from memberintel.llm.types import Message, Prompt
+from wrapups.domain.open_items import Earlier
 
-VERSION = "wrap_up_1"
+VERSION = "wrap_up_2"
 TIGHT = "wrap_up_tight_1"
 
 # Left free in the model's window for the instructions, the answer and the difference between tokenizers.
 _SHARE_OF_WINDOW = 0.6
 _OVERHEAD_TOKENS = 2500
 _LINE_OVERHEAD_TOKENS = 12
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
 class Said:
-    """One message of the transcript, as it stands in the log; `at` is aware."""
+    """One message of the transcript; `at` is aware, it stands in the log from `seq` through `through`."""
 
     line: Line
     at: datetime
+    seq: int = 0
+    through: int = 0
 
 
 @cache
@@ -37,12 +42,19 @@ def template(name: str) -> str:
     return (Path(__file__).parent / "prompts" / f"{name}.txt").read_text().strip()
 
 
-def first_prompt(said: Sequence[Said], zone: ZoneInfo, words: int) -> Prompt:
-    """The request for the notes on this transcript, at most `words` words long."""
+def first_prompt(said: Sequence[Said], zone: ZoneInfo, words: int, earlier: Sequence[Earlier] = ()) -> Prompt:
+    """The request for the notes on this transcript, at most `words` words long, with what was open before it."""
+    blocks = [*([open_before(earlier)] if earlier else []), transcript(said, zone)]
     return Prompt(
         system=(template(VERSION).replace("{words}", str(words)),),
-        messages=(Message("user", transcript(said, zone)),),
+        messages=(Message("user", "\n".join(blocks)),),
     )
+
+
+def open_before(earlier: Sequence[Earlier]) -> str:
+    """The open items of earlier sessions, one a line; a text cannot end the block."""
+    lines = (f"[{each.short}] {each.day}: {_flat(each.text)}" for each in earlier)
+    return "\n".join(("<earlier_open_items>", *lines, "</earlier_open_items>"))
 
 
 def tighter(prompt: Prompt, answer: str, had: int, words: int) -> Prompt:
@@ -52,42 +64,61 @@ def tighter(prompt: Prompt, answer: str, had: int, words: int) -> Prompt:
 
 
 def transcript(said: Sequence[Said], zone: ZoneInfo) -> str:
-    """The messages, one a line, in the customer's local time; a text cannot end the transcript."""
-    return "\n".join(("<transcript>", *(_written(one, zone) for one in said), "</transcript>"))
-
-
-def parts(said: Sequence[Said], window: int) -> list[list[Said]]:
-    """The transcript in stretches that each fit a model with a window of so many tokens, in order.
-
-    A message too large for a whole stretch is itself cut, each piece under its number.
-    """
-    budget = max(int(window * _SHARE_OF_WINDOW) - _OVERHEAD_TOKENS, 400)
-    stretches: list[list[Said]] = [[]]
-    left = budget
-    for piece, cost in _pieces(said, budget):
-        if cost > left and stretches[-1]:
-            stretches.append([])
-            left = budget
-        stretches[-1].append(piece)
-        left -= cost
-    return stretches
-
-
-def _pieces(said: Sequence[Said], budget: int) -> Iterator[tuple[Said, int]]:
+    """The messages, one a line, in the customer's local time, under the days; a text cannot end the transcript."""
+    lines: list[str] = []
+    day: date | None = None
     for one in said:
-        cost = tokens.count(one.line.text) + _LINE_OVERHEAD_TOKENS
-        if cost <= budget:
-            yield one, cost
-            continue
-        length = max(len(one.line.text) * budget // (cost * 2), 1)
-        for start in range(0, len(one.line.text), length):
-            text = one.line.text[start : start + length]
-            piece = Said(Line(one.line.number, one.line.role, text), one.at)
-            yield piece, tokens.count(text) + _LINE_OVERHEAD_TOKENS
+        local = one.at.astimezone(zone)
+        if local.date() != day:
+            day = local.date()
+            lines.append(f"-- {_WEEKDAYS[day.weekday()]}, {long_date(day)} --")
+        lines.append(_written(one, local))
+    return "\n".join(("<transcript>", *lines, "</transcript>"))
 
 
-def _written(one: Said, zone: ZoneInfo) -> str:
-    text = clean(one.line.text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = " / ".join(part for part in (line.strip() for line in text.splitlines()) if part)
-    local = one.at.astimezone(zone)
-    return f"[{one.line.number}] {one.line.role} {local:%H:%M}: {text}"
+def long_date(day: date) -> str:
+    """The day in words, in the one language of our prompts."""
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def budget(window: int, beside: int = 0) -> int:
+    """Tokens of transcript that fit one request to a model with that window, with `beside` tokens of other things."""
+    return max(int(window * _SHARE_OF_WINDOW) - _OVERHEAD_TOKENS - beside, 400)
+
+
+def stretch(said: Iterable[Said], most: int) -> Iterator[Said]:
+    """The first messages as far as they fit `most` tokens; at least one. It reads no more than it gives, and one.
+
+    A message too large for a whole stretch is given whole, alone: see `pieces`.
+    """
+    left = most
+    for number, one in enumerate(said):
+        left -= tokens.count(one.line.text) + _LINE_OVERHEAD_TOKENS
+        if left < 0 and number:
+            return
+        yield one
+
+
+def pieces(said: Sequence[Said], most: int) -> list[list[Said]]:
+    """A stretch as requests are made of it: itself, unless one message is too large and is cut, each piece under its
+    number."""
+    if len(said) > 1 or not said:
+        return [list(said)]
+    [one] = said
+    cost = tokens.count(one.line.text) + _LINE_OVERHEAD_TOKENS
+    if cost <= most:
+        return [[one]]
+    length = max(len(one.line.text) * most // (cost * 2), 1)
+    starts = range(0, len(one.line.text), length)
+    return [
+        [replace(one, line=replace(one.line, text=one.line.text[start : start + length]))] for start in starts
+    ]
+
+
+def _written(one: Said, local: datetime) -> str:
+    return f"[{one.line.number}] {one.line.role} {local:%H:%M}: {_flat(one.line.text)}"
+
+
+def _flat(text: str) -> str:
+    text = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return " / ".join(part for part in (line.strip() for line in text.splitlines()) if part)

@@ -29,6 +29,7 @@ class ClosedSession(Protocol):
     close_reason: str | None
     off_record: bool
     substantive: bool
+    imported: bool
 
 
 @receiver(session_closed, dispatch_uid="wrapups.owe_wrap_up")
@@ -55,6 +56,7 @@ def _job(session: ClosedSession, kind: str, state: JobState) -> ClosingJob:
         session_last_activity_at=session.last_activity_at,
         kind=kind,
         state=state,
+        charged=not session.imported,
         created_at=clock.now(),  # an import closes at times of the past; waiting is counted from today
     )
 

@@ -10,6 +10,8 @@ from wrapups.journal import views as journal
 
 urlpatterns = [
     path("wrap-ups/", views.wrap_up_list, name="wrap-ups"),
+    path("wrap-ups/open-items/", views.open_items, name="open-items"),
+    path("wrap-ups/<uuid:wrap_up>/items/<uuid:item>/", views.tick, name="open-item"),
     path("wrap-ups/<uuid:wrap_up>/", views.wrap_up, name="wrap-up"),
     path("wrap-ups/<uuid:wrap_up>/edit/", views.edit, name="wrap-up-edit"),
     path("wrap-ups/<uuid:wrap_up>/delete/", views.delete, name="wrap-up-delete"),

@@ -19,7 +19,7 @@ from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import Damaged, KeyDestroyed, VaultError
 from wrapups import jobs
-from wrapups.jobs import Busy, Claim, LeaseLost, Store
+from wrapups.jobs import Busy, Claim, LeaseLost, NoBudget, Store
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,12 @@ class NotOurs:
     """Nothing is owed any more, or somebody else took it over."""
 
 
-Outcome = Written | Later | Failed | NotOurs
+@dataclass(frozen=True)
+class Unfunded:
+    """The month's budget is used up; the backfill comes back to it when it is renewed."""
+
+
+Outcome = Written | Later | Failed | NotOurs | Unfunded
 
 
 async def do(job: UUID, scope: Scope, makers: Mapping[str, Make]) -> Outcome:
@@ -70,6 +75,8 @@ async def do(job: UUID, scope: Scope, makers: Mapping[str, Make]) -> Outcome:
     held = await unit(scope, jobs.claim, job, tuple(makers), clock.now())
     if held is None:
         return NotOurs()
+    if isinstance(held, NoBudget):
+        return Unfunded()
     if isinstance(held, Busy):
         return Later(held.seconds + 1)
     try:

@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from memberintel.accounts.queries import person
+from memberintel.lib import tokens
 from memberintel.lib.extract import Line
 from memberintel.lib.ids import uuid7
 from memberintel.llm import windows
@@ -17,14 +18,16 @@ from memberintel.llm.types import Completion
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from sessions import queries as sessions
-from wrapups import prompting
+from wrapups import marks, prompting, queries
 from wrapups.domain.draft import CAP_WORDS, AskShorter, Draft, Keep, Kept, WrapUpOutput, merge, validate
+from wrapups.domain.open_items import Earlier, OpenItem, short_ids
 from wrapups.handover import actions as handover
 from wrapups.jobs import Claim, Store
-from wrapups.models import SessionLog
+from wrapups.models import MarkState, SessionLog
 from wrapups.prompting import Said
 from wrapups.work import NothingMade
 
+LEAST_WORDS = 40  # of one part's notes, however many parts a session has; the merged notes keep to the cap
 _ANSWER_KEPT = 20_000  # characters of a too long answer that are shown to the model again
 
 
@@ -36,33 +39,75 @@ class Provenance:
     prompt_version: str
 
 
+@dataclass(frozen=True)
+class _Around:
+    """What the notes are made with beside the transcript. `items` are the earlier open items by their short ids."""
+
+    zone: ZoneInfo
+    tokens: int
+    earlier: list[Earlier]
+    items: dict[str, OpenItem]
+
+
+@dataclass
+class _Places:
+    """Where things are: the place in the log by a message's number, an earlier open item by its short id."""
+
+    seqs: dict[int, int]
+    items: Mapping[str, OpenItem]
+
+
 async def make(held: Claim, scope: Scope) -> Store:
-    """Have the session's wrap-up written. Raises ModelError, NothingMade or a VaultError."""
-    said, zone = await unit(scope, _material, held.session)
-    if not said:
+    """Have the session's wrap-up written. Raises ModelError, NothingMade or a VaultError.
+
+    A session larger than the model's window is read and written stretch by stretch, and merged: never more than a
+    stretch of it is in memory.
+    """
+    around = await unit(scope, _around, held)
+    beside = tokens.count(prompting.open_before(around.earlier)) if around.earlier else 0
+    most = prompting.budget(await windows.window("wrap_up"), beside)
+    cap = max(CAP_WORDS // (around.tokens // most + 1), LEAST_WORDS)
+    places = _Places({}, around.items)
+    drafts: list[Draft] = []
+    by, last = "", None
+    while said := await unit(scope, _stretch, held.session, last, most):
+        last = said[-1]
+        places.seqs |= {one.line.number: one.seq for one in said}
+        for piece in prompting.pieces(said, most):
+            draft, by = await _ask(piece, around, cap, held, scope)
+            drafts.append(draft)
+    if not drafts:
         raise NothingMade("no_transcript")
-    stretches = prompting.parts(said, await windows.window("wrap_up"))
-    cap = CAP_WORDS // len(stretches)
-    drafts = [await _ask(stretch, zone, cap, held, scope) for stretch in stretches]
-    draft = merge([draft for draft, _ in drafts]) if len(drafts) > 1 else drafts[0][0]
-    return storing(draft, Provenance(drafts[-1][1], prompting.VERSION))
+    whole = merge(drafts) if len(drafts) > 1 else drafts[0]
+    return storing(whole, Provenance(by, prompting.VERSION), places)
 
 
-def storing(draft: Draft, by: Provenance) -> Store:
-    """What inserts the wrap-up."""
+def _stretch(session: UUID, last: Said | None, most: int) -> list[Said]:
+    """The messages after `last` that fit one request."""
+    after, count = (last.through, last.line.number) if last else (0, 0)
+    lines = sessions.lines_after(session, after=after, count=count)
+    said = (Said(Line(one.number, one.role, one.text), one.at, one.seq, one.through) for one in lines)
+    return list(prompting.stretch(said, most))
+
+
+def storing(draft: Draft, by: Provenance, places: _Places | None = None) -> Store:
+    """What inserts the wrap-up, and the marks of the earlier open items it settled or came back to."""
+    places = places or _Places({}, {})
 
     def store(held: Claim, now: datetime) -> None:
         if SessionLog.objects.filter(session_id=held.session).exists():
             return  # written before, by a claim whose state was put back by hand
-        SessionLog.objects.create(
+        open_items = _stored(draft.open_items, places)
+        row = SessionLog(
             session_id=held.session,
             session_started_at=held.session_started_at,
             session_last_activity_at=held.session_last_activity_at,
             created_at=now,
             summary=draft.summary,
-            decisions=_stored(draft.decisions),
-            open_items=_stored(draft.open_items),
-            new_context=_stored(draft.new_context),
+            decisions=_stored(draft.decisions, places),
+            open_items=open_items,
+            open_item_ids=[item["id"] for item in open_items],
+            new_context=_stored(draft.new_context, places),
             next_session_note=draft.next_session_note,
             model=by.model[:120],
             prompt_version=by.prompt_version,
@@ -70,31 +115,59 @@ def storing(draft: Draft, by: Provenance) -> Store:
             shortened=draft.shortened,
             dropped=draft.dropped,
         )
+        row.save(force_insert=True)
+        then = held.session_last_activity_at  # notes can be written long after
+        for settled in draft.settled:
+            seq = places.seqs.get(settled.message)
+            marks.by_session(places.items[settled.item], MarkState.RESOLVED, held.session, seq, then)
+        for short in draft.touched:
+            marks.by_session(places.items[short], MarkState.TOUCHED, held.session, None, then)
         handover.session_changed(held.session)
 
     return store
 
 
-def _stored(items: Sequence[Kept]) -> list[Mapping[str, object]]:
-    return [{"id": str(uuid7()), "text": item.text, "messages": list(item.messages)} for item in items]
+def _stored(items: Sequence[Kept], places: _Places) -> list[dict[str, object]]:
+    return [
+        {
+            "id": str(uuid7()),
+            "text": item.text,
+            "messages": list(item.messages),
+            "seqs": [places.seqs[number] for number in item.messages if number in places.seqs],
+        }
+        for item in items
+    ]
 
 
-def _material(session: UUID) -> tuple[list[Said], ZoneInfo]:
-    lines = sessions.transcript_lines(session)
-    return [Said(Line(one.number, one.role, one.text), one.at) for one in lines], person().zone
+def _around(held: Claim) -> _Around:
+    zone = person().zone
+    items = queries.open_before(held.session, held.session_last_activity_at)
+    texts = queries.texts_of(items)
+    named = short_ids(item.id for item in items if item.id in texts)
+    by_id = {item.id: item for item in items}
+    return _Around(
+        zone=zone,
+        tokens=sessions.transcript_tokens(held.session),
+        earlier=[Earlier(short, texts[item], _day(by_id[item], zone)) for short, item in named.items()],
+        items={short: by_id[item] for short, item in named.items()},
+    )
+
+
+def _day(item: OpenItem, zone: ZoneInfo) -> str:
+    return prompting.long_date(item.session_started_at.astimezone(zone).date())
 
 
 async def _ask(
-    said: Sequence[Said], zone: ZoneInfo, cap: int, held: Claim, scope: Scope
+    said: Sequence[Said], around: _Around, cap: int, held: Claim, scope: Scope
 ) -> tuple[Draft, str]:
     """A valid draft of this stretch, and "provider:model" of who wrote it; asked again while it is too long."""
     roles = {one.line.number: one.line.role for one in said}
-    first = prompt = prompting.first_prompt(said, zone, cap)
+    first = prompt = prompting.first_prompt(said, around.zone, cap, around.earlier)
     tries = 0
     while True:
         tries += 1
         answer = await complete("wrap_up", prompt, scope=scope, output=WrapUpOutput, session=held.session)
-        intent = validate(_output(answer), roles, tries=tries, cap=cap)
+        intent = validate(_output(answer), roles, tries=tries, cap=cap, earlier=around.earlier)
         if isinstance(intent, Keep):
             return intent.draft, f"{answer.provider}:{answer.model}"
         if not isinstance(intent, AskShorter):

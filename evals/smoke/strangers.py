@@ -51,7 +51,7 @@ OWNERS_ONLY = {
 }
 # What belongs to the team: a colleague sees it too, and is no stranger to it.
 TEAMS = {"heartbeat-site", "heartbeat-upload", "api-site", "api-heartbeat", "api-numbers"}
-WRAP_UP_NAMES = {"wrap_up", "wrapup", "log"}
+WRAP_UP_NAMES = {"wrap_up", "wrapup", "log", "item"}
 
 
 @dataclass(frozen=True)

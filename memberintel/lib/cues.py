@@ -167,6 +167,20 @@ STATES = _weighted(
     ),
 )
 
+SETTLES = _compiled(
+    r"\b(?:done|finished|completed|sent|wrote|written|published|launched|fixed|settled|sorted|paid|booked|called|"
+    r"rang|signed|delivered|shipped|cancelled|canceled|hired|moved|posted|taken care of|ticked off|crossed off|"
+    r"(?:is|are|went|it's) (?:now )?(?:live|up|out|in place)|erledigt|fertig|geschickt|abgeschickt|hecho|terminado|"
+    r"enviado|fait|terminé|envoyé)\b"
+)
+
+# What makes a sentence with a settling word say that it is not settled.
+NOT_YET = _compiled(
+    r"n't\b|\b(?:not|no|never|nearly|almost|half|partly|should|shall|will|would|could|might|may|must|want|need|have to|"
+    r"has to|going to|gonna|plan|hope|try|trying|tomorrow|next|soon|later|if|when|once|until|before|yet|still|nicht|"
+    r"noch|werde|muss|todavía|aún|pas|encore)\b|'ll\b"
+)
+
 SMALL_TALK = _compiled(
     r"^\W*(?:hey|hi|hello|hallo|hola|bonjour|good (?:morning|evening|afternoon|to (?:see|hear))|"
     r"thanks?|thx|thank you|cheers|merci|gracias|danke|congrats|congratulations|well done|"

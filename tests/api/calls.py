@@ -41,6 +41,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-external-memory", "PUT"): {"agreed": True},
     ("api-memories", "POST"): {"text": "Evenings are for the studio."},
     ("api-memory", "PUT"): {"text": "Mornings are for the studio.", "base_version": 1},
+    ("api-open-item", "PUT"): {"resolved": True},
     ("api-profile", "PATCH"): {"display_name": "Alice"},
     ("api-invitations", "POST"): {"email": "new-colleague@example.com"},
     ("api-sites", "POST"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},
@@ -50,7 +51,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
 
-IDS = ("session", "turn_id", "wrap_up", "token", "person", "invitation", "site", "source", "memory")
+IDS = ("session", "turn_id", "wrap_up", "item", "token", "person", "invitation", "site", "source", "memory")
 NOTHING: dict[str, Any] = {
     **{name: uuid4() for name in IDS},
     "kind": "soul",

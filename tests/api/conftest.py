@@ -67,6 +67,7 @@ def ids(alice: Person, wrapped: Wrap) -> dict[str, Any]:
         "session": session,
         "turn_id": turn,
         "wrap_up": wrap_up.id,
+        "item": wrap_up.open_item_ids[0],
         "token": token,
         "kind": "soul",
         "person": colleague,

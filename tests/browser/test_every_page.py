@@ -153,6 +153,7 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
                     *("/brain/memory/", f"/brain/memory/{entry}/", f"/brain/memory/{entry}/delete/"),
                     "/brain/knowledge/",
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
+                    *("/wrap-ups/?q=e&open=1", "/wrap-ups/?state=trivial", "/wrap-ups/open-items/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
                     *(f"/colleagues/{colleague.user.id}/remove/", "/accounts/email/"),
                     *("/accounts/password/change/", "/accounts/logout/", "/accounts/2fa/"),

@@ -33,7 +33,7 @@ MORE: dict[str, dict[str, Any]] = {
     "privacy.StaffRequest": {"decision": "declined", "decided_by": UUID(int=2), "decided_at": clock.now()},
 }
 # What rows of other tenant tables belong to.
-PARENTS = {"session": "chat.Session", "site": "brain.Site"}
+PARENTS = {"session": "chat.Session", "site": "brain.Site", "wrap_up": "wrapups.SessionLog"}
 SIMPLE: tuple[tuple[type[models.Field[Any, Any]], Callable[[], Any]], ...] = (
     (models.UUIDField, uuid4),
     (models.JSONField, dict),
@@ -63,7 +63,10 @@ def make_rows(person: Person, owner: AbstractContextManager[None]) -> dict[str, 
     """A row of that person in each tenant table, as JSON by the model's label. `owner` is that login, entered."""
     made: dict[str, str] = {}
     with owner, scope(person.scope):
-        first = {label: saved(apps.get_model(label), None) for label in PARENTS.values()}
+        first: dict[str, models.Model] = {}
+        for label in PARENTS.values():
+            session = first.get(PARENTS["session"])
+            first[label] = saved(apps.get_model(label), session.pk if session else None)
         for model in tenant_models():
             made[model._meta.label] = _as_json(first.get(model._meta.label) or _row_of(model, first))
     return made
@@ -74,7 +77,8 @@ def _row_of(model: type[TenantModel], first: dict[str, models.Model]) -> models.
         keyring.customer_key()  # it stands already when a sealed field was saved before
         return DataKey.objects.get(kind="customer", customer_id=current_customer_id())
     columns = {field.attname for field in model._meta.concrete_fields}
-    given = {"site_id": first[PARENTS["site"]].pk} if "site_id" in columns else {}
+    parents = {"site_id": "site", "wrap_up_id": "wrap_up"}
+    given = {column: first[PARENTS[name]].pk for column, name in parents.items() if column in columns}
     return saved(model, first[PARENTS["session"]].pk, **given)
 
 

@@ -116,7 +116,7 @@ def test_nobody_else_can_edit_or_delete_it(
                 transaction.atomic(),
                 connection.cursor() as cursor,
             ):
-                cursor.execute("SELECT app.delete_wrap_up(%s)", [before.id])
+                cursor.execute("SELECT app.end_wrap_up(%s, 'deleted')", [before.id])
     assert wrap_up(alice, session) == before
 
 

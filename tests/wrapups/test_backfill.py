@@ -20,6 +20,7 @@ from memberintel.usage.models import Run
 from tests.conftest import Person
 from tests.wrapups.stage import ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import backfill, jobs, makers, work
+from wrapups.domain import states
 from wrapups.models import ClosingJob, JobKind, JobState
 
 Login = Callable[[str], AbstractContextManager[None]]
@@ -60,7 +61,7 @@ def test_what_waits_longer_than_ten_minutes_is_written(alice: Person, login: Log
     assert len(wrap_ups(alice.scope, fresh)) == 1
 
 
-@pytest.mark.parametrize("state", [JobState.TRIVIAL, JobState.OFF_RECORD, JobState.DONE, JobState.UNFUNDED])
+@pytest.mark.parametrize("state", [JobState.TRIVIAL, JobState.OFF_RECORD, JobState.DONE])
 @pytest.mark.parametrize("other", [JobState.DELETED, JobState.EXPIRED])
 def test_only_owed_work_is_taken(alice: Person, login: Login, state: str, other: str) -> None:
     for final in (state, other):
@@ -92,17 +93,17 @@ def test_a_job_whose_worker_was_killed_is_finished(alice: Person, login: Login) 
 
 def test_what_failed_is_tried_five_more_times(alice: Person, login: Login, settings: Any) -> None:
     session = talked(alice.scope, PLAN)
-    change(alice, session, state=JobState.FAILED, attempt=jobs.TRIES)
+    change(alice, session, state=JobState.FAILED, attempt=states.TRIES)
     with model(settings, "still-down", {"error": "unavailable"}):
         for tried in range(1, 8):
             fill(login)
-            assert job_of(alice.scope, session).daily_tries == min(tried, jobs.DAILY_TRIES)
+            assert job_of(alice.scope, session).daily_tries == min(tried, states.DAILY_TRIES)
             assert job_of(alice.scope, session).state == JobState.FAILED
 
 
 def test_what_failed_is_written_when_the_model_is_back(alice: Person, login: Login) -> None:
     session = talked(alice.scope, PLAN)
-    change(alice, session, state=JobState.FAILED, attempt=jobs.TRIES)
+    change(alice, session, state=JobState.FAILED, attempt=states.TRIES)
     fill(login)
     assert len(wrap_ups(alice.scope, session)) == 1
     assert job_of(alice.scope, session).state == JobState.DONE
@@ -190,7 +191,7 @@ def test_the_sweepers_function_gives_ids_only(alice: Person) -> None:
     talked(alice.scope, PLAN)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT * FROM app.due_closing_jobs(9, now(), now(), '00000000-0000-0000-0000-000000000000')"
+            "SELECT * FROM app.owed_jobs('{wrap_up}', now(), now(), %s, %s, 9)", [UUID(int=0), UUID(int=0)]
         )
         assert [column.name for column in cursor.description] == ["id", "tenant_id", "customer_id"]
         assert all(isinstance(value, UUID) for row in cursor.fetchall() for value in row)

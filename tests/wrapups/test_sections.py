@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
 
-from brain.domain.prompt import Section, SectionRequest
+from brain.domain.prompt import Entry, Section, SectionRequest
 from memberintel.accounts.models import Profile
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen, WrongKey
@@ -34,12 +35,24 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return put
 
 
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Moves the section's clock; at first it stands a week after the first day."""
+
+    def move(at: datetime) -> None:
+        monkeypatch.setattr(sections, "clock", SimpleNamespace(now=lambda: at))
+
+    move(FIRST_DAY + timedelta(days=7))
+    return move
+
+
 def written(person: Person, login: Login, settings: Any, *days: int) -> list[UUID]:
     """A session on each of these days, each with a wrap-up that names its day."""
     ids = []
     for day in days:
         session = talked(person.scope, PLAN, at=FIRST_DAY + timedelta(days=day))
-        answer = {**ANSWER, "summary": f"They spoke on day {day}."}
+        left = [{"text": f"Write letter {day} to the members", "messages": [1]}]
+        answer = {**ANSWER, "summary": f"They spoke on day {day}.", "open_items": left}
         with model(settings, f"day-{uuid4().hex[:8]}", {"json": answer}), login("worker"):
             assert run(makers.do(job_of(person.scope, session).id, person.scope)) == work.Written()
         ids.append(session)
@@ -60,7 +73,13 @@ def ask(person: Person, continues: UUID | None = None) -> tuple[Section | None, 
 
 
 def labels(section: Section | None) -> list[str]:
-    return [entry.label for entry in section.entries] if section else []
+    """The entries of whole sessions."""
+    return [entry.label for entry in notes(section)]
+
+
+def notes(section: Section | None) -> list[Entry]:
+    entries = section.entries if section else ()
+    return [entry for entry in entries if entry.label.startswith("Session of")]
 
 
 def test_without_sessions_there_is_no_section(alice: Person) -> None:
@@ -79,7 +98,7 @@ def test_the_last_three_are_there_newest_last(alice: Person, login: Login, setti
     assert section.entries[-1].body == (
         "Summary: They spoke on day 3.\n"
         "Decisions:\n- Run a 20 % discount campaign from 1 March\n"
-        "Open items:\n- Write the e-mail to the members by Friday\n"
+        "Open items:\n- Write letter 3 to the members\n"
         "Note for next time: Ask how the discount campaign went."
     )
     assert told == []
@@ -162,7 +181,7 @@ def test_notes_that_do_not_come_are_drafted_without_a_model(
     assert time.monotonic() - before < 3
     assert told == [sections.NOTICE]
     assert section is not None
-    assert len(section.entries) == 3
+    assert len(notes(section)) == 3
     draft = section.entries[-1]
     assert draft.label.endswith(" (notes not final)")
     assert (draft.source_kind, draft.source_id) == ("wrap_up_draft", session)
@@ -177,7 +196,7 @@ def test_what_has_failed_is_drafted_without_waiting(alice: Person) -> None:
     with scope(alice.scope):
         ClosingJob.objects.filter(session_id=session).update(state=JobState.FAILED)
     section, told = ask(alice)
-    assert told == []
+    assert told == [sections.FAILING]
     assert labels(section)[0].endswith(" (notes not final)")
 
 

@@ -24,7 +24,8 @@ from memberintel.tenancy.unit import unit
 from memberintel.usage.models import LedgerEntry
 from tests.conftest import Person
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
-from wrapups import jobs, makers, work, writer
+from wrapups import jobs, makers, prompting, work, writer
+from wrapups.domain import states
 from wrapups.domain.draft import Draft
 from wrapups.models import ClosingJob, JobState, SessionLog
 
@@ -57,7 +58,7 @@ def test_a_wrap_up_is_written_from_the_transcript(alice: Person, worker: Any, se
             ("Run a 20 % discount campaign from 1 March", [1])
         ]
         assert all(item["id"] for item in (*row.decisions, *row.open_items))
-    assert (row.model, row.prompt_version) == ("scripted:good", "wrap_up_1")
+    assert (row.model, row.prompt_version) == ("scripted:good", prompting.VERSION)
     assert row.word_count > 0
     job = job_of(alice.scope, session)
     assert (job.state, job.attempt, job.lease_until) == (JobState.DONE, 1, None)
@@ -111,7 +112,7 @@ def test_who_lost_the_lease_can_record_nothing(alice: Person, worker: Any) -> No
         assert isinstance(first, jobs.Claim)
         assert isinstance(second, jobs.Claim)
         draft = Draft("They met.", (), (), (), "Ask how it went.")
-        by = writer.Provenance("scripted:x", "wrap_up_1")
+        by = writer.Provenance("scripted:x", prompting.VERSION)
         with pytest.raises(jobs.LeaseLost):
             jobs.record(first, writer.storing(draft, by), clock.now())
         assert not jobs.renew(first, clock.now())
@@ -126,7 +127,8 @@ def test_a_worker_whose_lease_is_taken_stops(alice: Person, worker: Any, setting
 
     async def robbed() -> work.Outcome:
         writing = asyncio.create_task(makers.do(job.id, alice.scope))
-        await asyncio.sleep(0.05)
+        while not scripted.wires("stuck"):  # the model has been asked
+            await asyncio.sleep(0.02)
         await unit(alice.scope, ClosingJob.objects.filter(id=job.id).update, attempt=7)
         return await writing
 
@@ -169,7 +171,7 @@ def test_no_valid_answer_is_an_error_and_no_row(
 def test_after_the_last_try_the_job_has_failed(alice: Person, worker: Any, settings: Any) -> None:
     session = talked(alice.scope, PLAN)
     with model(settings, "down", {"error": "unavailable"}):
-        for _ in range(jobs.TRIES - 1):
+        for _ in range(states.TRIES - 1):
             assert isinstance(write(alice, session, worker), work.Later)
         assert write(alice, session, worker) == work.Failed("unavailable")
     assert job_of(alice.scope, session).state == JobState.FAILED
@@ -239,12 +241,12 @@ def test_without_the_right_key_nothing_is_written(
 ) -> None:
     from memberintel.vault.errors import WrongKey
 
-    def no_key(session: UUID) -> Any:
+    def no_key(session: UUID, **place: int) -> Any:
         raise WrongKey("another key")
 
     session = talked(alice.scope, PLAN)
-    monkeypatch.setattr("sessions.queries.transcript_lines", no_key)
-    outcomes = [write(alice, session, worker) for _ in range(jobs.TRIES + 1)]
+    monkeypatch.setattr("sessions.queries.lines_after", no_key)
+    outcomes = [write(alice, session, worker) for _ in range(states.TRIES + 1)]
     assert wrap_ups(alice.scope, session) == []
     job = job_of(alice.scope, session)
     assert (job.state, job.last_error) == (JobState.QUEUED, "key_unavailable")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memberintel.lib.extract import sentences
 from memberintel.lib.sanitise import kept
 from memberintel.lib.text import count_words, shorten, shorten_words, visible
+from wrapups.domain.open_items import Earlier, restated
 
 CAP_WORDS = 400
 TRIES_AT_THE_CAP = 3  # the first answer and two more with a tighter prompt
@@ -67,8 +68,19 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Settled:
+    """An earlier open item, by its short id, and the message that settled it."""
+
+    item: str
+    message: int
+
+
+@dataclass(frozen=True)
 class Draft:
-    """A wrap-up as it may be stored. `dropped` counts items refused or resting on nothing."""
+    """A wrap-up as it may be stored. `dropped` counts items refused or resting on nothing.
+
+    `settled` are the earlier open items this session resolved, `touched` those it came back to without.
+    """
 
     summary: str
     decisions: tuple[Kept, ...]
@@ -77,6 +89,8 @@ class Draft:
     next_session_note: str
     dropped: int = 0
     shortened: bool = False
+    settled: tuple[Settled, ...] = ()
+    touched: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -109,10 +123,17 @@ class Reject:
 Intent = Keep | AskShorter | Reject
 
 
-def validate(output: WrapUpOutput, roles: Mapping[int, Role], *, tries: int, cap: int = CAP_WORDS) -> Intent:
-    """What to do with an answer, given who wrote each message and how often the model has been asked so far
-    (1 for the first answer)."""
-    draft = _checked(output, roles)
+def validate(
+    output: WrapUpOutput,
+    roles: Mapping[int, Role],
+    *,
+    tries: int,
+    cap: int = CAP_WORDS,
+    earlier: Sequence[Earlier] = (),
+) -> Intent:
+    """What to do with an answer, given who wrote each message, how often the model has been asked so far (1 for the
+    first answer), and the open items of earlier sessions it was shown."""
+    draft = _carried(_checked(output, roles), output.resolved, roles, earlier)
     if not draft.summary:
         return Reject("no_summary")
     if not draft.next_session_note:
@@ -134,8 +155,11 @@ def merge(parts: Sequence[Draft], *, cap: int = CAP_WORDS) -> Draft:
         next_session_note=parts[-1].next_session_note,
         dropped=sum(part.dropped for part in parts),
         shortened=any(part.shortened for part in parts),
+        settled=_once(settled for part in parts for settled in part.settled),
     )
-    return _fitted(merged, cap)
+    done = {settled.item for settled in merged.settled}
+    touched = dict.fromkeys(item for part in parts for item in part.touched if item not in done)
+    return _fitted(replace(merged, touched=tuple(touched)), cap)
 
 
 def _checked(output: WrapUpOutput, roles: Mapping[int, Role]) -> Draft:
@@ -150,6 +174,31 @@ def _checked(output: WrapUpOutput, roles: Mapping[int, Role]) -> Draft:
         next_session_note=_prose(output.next_session_note),
         dropped=first + second + third,
     )
+
+
+def _carried(
+    draft: Draft, resolved: Sequence[Resolved], roles: Mapping[int, Role], earlier: Sequence[Earlier]
+) -> Draft:
+    """The draft with what became of earlier open items: settled by a message there is, and not written down again.
+
+    One that is restated word for word stays the item it was.
+    """
+    known = {each.short for each in earlier}
+    settled = _once(
+        Settled(each.item.strip().strip("[]"), each.message)
+        for each in resolved[:_ITEMS_READ]
+        if each.item.strip().strip("[]") in known and each.message in roles
+    )
+    again = {item: restated(item.text, earlier) for item in draft.open_items}
+    done = {each.item for each in settled}
+    touched = dict.fromkeys(short for short in again.values() if short and short not in done)
+    new = tuple(item for item in draft.open_items if again[item] is None)
+    return replace(draft, open_items=new, settled=settled, touched=tuple(touched))
+
+
+def _once(settled: Iterable[Settled]) -> tuple[Settled, ...]:
+    """Each item once, with the last message that settled it."""
+    return tuple({each.item: each for each in settled}.values())
 
 
 def _items(

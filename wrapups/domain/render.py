@@ -52,6 +52,11 @@ def entry_body(notes: Notes, *, by_person: bool) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def open_items_body(texts: Sequence[str], *, by_person: bool) -> str:
+    """The open items alone, of a session whose other notes are not told any more."""
+    return "\n".join(_listed("Open items", texts, by_person))
+
+
 def _single(label: str, text: str, by_person: bool) -> str:
     line = _safe(text, by_person)
     return f"{label}: {line}" if line else ""

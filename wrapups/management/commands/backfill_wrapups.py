@@ -11,7 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from wrapups import backfill
 from wrapups.tasks import nudge
 
-WORDS = {"written": "written", "later": "to be tried again", "failed": "failed", "notours": "done by others"}
+WORDS = {
+    "written": "written",
+    "later": "to be tried again",
+    "failed": "failed",
+    "unfunded": "without a budget",
+    "notours": "done by others",
+}
 
 
 class Command(BaseCommand):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from memberintel.lib import stems
+from memberintel.lib import cues, stems
 from memberintel.lib.extract import Extract, Found, Line, extract
 from memberintel.llm.backends.offline import context
 from memberintel.llm.errors import BadRequest
@@ -27,6 +28,9 @@ TITLE_CHARACTERS = 60
 _LINE = re.compile(r"^\[(\d+)\] (customer|advisor)(?: \d{1,2}:\d{2})?: (.*)$")
 _LIMIT = re.compile(r"\b(?:word limit:|at most)\s+(\d+)(?=\s+words\b|\s+are allowed\b|\s*$)", re.MULTILINE)
 _EARLIER = re.compile(r"^<earlier_summary>\n(.*?)\n</earlier_summary>$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"<(/?)(transcript|earlier_open_items)>")
+_EARLIER_ITEM = re.compile(r"^\[(o\d+)\] [^:]*: (.*)$")
+_SHARED = 0.6  # of the words of an open item, in the sentence that says it is done
 _NUMBER = re.compile(r"\d")
 
 type Role = Literal["customer", "advisor"]
@@ -34,10 +38,12 @@ type Role = Literal["customer", "advisor"]
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a prompt asks: the numbered lines of the transcript, and the words around it, newest last."""
+    """What a prompt asks: the numbered lines of the transcript, and the words around it, newest last. `earlier` are
+    the open items of earlier sessions by their short ids."""
 
     lines: list[Line]
     around: str
+    earlier: dict[str, str]
 
 
 def wrap_up(prompt: Prompt) -> str:
@@ -52,7 +58,7 @@ def wrap_up(prompt: Prompt) -> str:
             "open_items": _items(found.open_items),
             "new_context": _items(found.new_context),
             "next_session_note": found.next_session_note,
-            "resolved": [],
+            "resolved": _resolved(asked),
         },
         ensure_ascii=False,
     )
@@ -103,18 +109,41 @@ def title(prompt: Prompt) -> str:
 def _asked(prompt: Prompt) -> _Asked:
     lines: list[Line] = []
     around = list(prompt.system)
-    inside = False
+    earlier: dict[str, str] = {}
+    inside = ""
     for text in (
         text for message in prompt.messages if message.role == "user" for text in message.text.split("\n")
     ):
-        if text.strip() in {"<transcript>", "</transcript>"}:
-            inside = text.strip() == "<transcript>"
+        if mark := _BLOCK.fullmatch(text.strip()):
+            inside = "" if mark[1] else mark[2]
         elif not inside:
             around.append(text)
-        elif found := _LINE.match(text):
+        elif inside == "earlier_open_items" and (found := _EARLIER_ITEM.match(text)):
+            earlier[found[1]] = _text(found[2])
+        elif inside == "transcript" and (found := _LINE.match(text)):
             role: Role = "customer" if found[2] == "customer" else "advisor"
             lines.append(Line(int(found[1]), role, _text(found[3])))
-    return _Asked(lines, "\n".join(around))
+    return _Asked(lines, "\n".join(around), earlier)
+
+
+def _resolved(asked: _Asked) -> list[dict[str, object]]:
+    """Earlier open items that a sentence of the customer's says are done: with nearly all of the item's own words and
+    a word for being done, and none that takes it back or puts it off."""
+    said = [
+        (line.number, frozenset(stems.stems(text)))
+        for line in asked.lines
+        if line.role == "customer"
+        for text in stems.sentences(line.text)
+        if cues.SETTLES.search(text) and not cues.NOT_YET.search(text) and not text.endswith("?")
+    ]
+    found: list[dict[str, object]] = []
+    for short, item in asked.earlier.items():
+        about = frozenset(stems.stems(item))
+        least = max(2, math.ceil(len(about) * _SHARED))
+        number = next((number for number, words in said if len(about & words) >= least), None)
+        if number is not None:
+            found.append({"item": short, "message": number})
+    return found
 
 
 def _text(rendered: str) -> str:
