@@ -14,7 +14,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /et
 export PIP_ROOT_USER_ACTION ?= ignore
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
-.PHONY: help run test lint format openapi smoke bench audit roles ready
+.PHONY: help run test lint format openapi smoke bench load audit roles ready
 
 help:
 	@echo "make run     serve the product with demo data on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -25,6 +25,7 @@ help:
 	@echo "make smoke   play the main job end to end on private services"
 	@echo "make bench   measure it"
 	@echo "make audit   ask the registry for known faults of the packages used (needs pypi.org itself)"
+	@echo "make load    close 10,000 sessions of every sort, and compare what becomes of each with the rules"
 	@echo "make roles   print the SQL that makes the roles on a PostgreSQL of your own"
 
 run: ready
@@ -58,6 +59,9 @@ smoke: ready
 
 bench: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.performance
+
+load: ready
+	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.load
 
 # Not a part of lint: a mirror of the registry that has no data on vulnerabilities would pass everything.
 audit: ready
