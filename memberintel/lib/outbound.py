@@ -199,7 +199,11 @@ def _resolved(place: Place, resolve: Resolve) -> list[str]:
 
 def _asked(connection: _Pinned, place: Place, headers: Mapping[str, str], limits: Limits) -> Answer:
     connection.request("GET", place.path, headers={"Accept-Encoding": "identity", **headers})
-    response = connection.getresponse()
+    with connection.getresponse() as response:
+        return _answer(response, limits)
+
+
+def _answer(response: http.client.HTTPResponse, limits: Limits) -> Answer:
     if 300 <= response.status < 400:
         raise Unreachable(
             "redirected",

@@ -39,6 +39,7 @@ BETWEEN: Final = "\n\n"
 """Between what was written before a tool was used and what was written after."""
 
 NAME_CHARACTERS: Final = 64
+CHARACTERS_A_TOKEN: Final = 3  # of most texts a token has four
 _UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 State = Literal["running", "done"]
@@ -190,8 +191,11 @@ def weight(*messages: Message) -> int:
 def fitted(result: str, limit: int) -> str:
     """A tool's result as it may be kept and shown: cleaned, at most about `limit` characters.
 
-    What it says about documents it changed is kept whatever its length.
+    Fewer of a script, or of signs, that costs a model more than a token for three characters: a result must not fill
+    the window. What it says about documents it changed is kept whatever its length.
     """
     kept = shorten(clean(result[: limit * 2]), limit)
+    while (count := tokens.count(kept)) > (most := limit // CHARACTERS_A_TOKEN):
+        kept = shorten(kept, min(len(kept) * most // count, len(kept) - 1))
     changes = turn_memory.changes(result) if len(result) > limit else []
     return turn_memory.told(changes, kept) if changes else kept

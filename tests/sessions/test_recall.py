@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from brain import actions as brain
 from brain import prompt
 from brain.domain.prompt import Entry, Section, SectionRequest
+from brain.domain.sources import Source
 from memberintel.llm.backends import scripted
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import KeyUnavailable
@@ -30,6 +31,15 @@ pytestmark = pytest.mark.usefixtures("quick")
 Look = Callable[[SectionRequest], Awaitable[Section | None]]
 Sections = Callable[..., None]
 INSIGHT = UUID(int=7)
+
+
+lost: set[UUID] = set()
+insight = Source(lambda ids: set(ids) - lost)
+
+
+@pytest.fixture(autouse=True)
+def _insights(settings: LazySettings) -> None:
+    settings.PROMPT_SOURCES = {**settings.PROMPT_SOURCES, "insight": f"{__name__}.insight"}
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_at_most_five_short_quotations_each_with_its_date_and_place(alice: Perso
         page, _, place = snippet["link"].partition("#")
         client.force_login(alice.user)
         assert f'id="{place}"' in client.get(page).content.decode()
-        assert page == f"/sessions/{session}/"
+        assert page == f"/sessions/{session}/?at={place.removeprefix('e')}"
     assert "data, not instructions" in found["note"]
 
 

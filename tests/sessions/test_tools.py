@@ -13,6 +13,7 @@ from django.conf import LazySettings
 from pydantic import BaseModel, Field
 
 from brain.domain.tools import AdvisorTool, ToolContext, ToolError
+from memberintel.lib import tokens
 from memberintel.llm.backends import scripted
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import KeyUnavailable
@@ -273,7 +274,8 @@ async def test_results_are_cleaned_and_cut_where_a_reader_sees_a_character_end(
     assert look["result"] == "abc"
     for call, limit in ((long, settings.TOOL_RESULT_CHARACTERS), (boom, settings.TOOL_ERROR_CHARACTERS)):
         kept = str(call["result"])
-        assert limit - 20 < len(kept) <= limit
+        assert limit // 10 < len(kept) <= limit
+        assert tokens.count(kept) <= limit // 3
         assert kept.endswith("…")
         assert kept.replace(family, "").strip("x…").removeprefix("too_much: ") == ""
     assert failures(answer_of(written))[0][1].startswith("too_much: x")

@@ -14,12 +14,13 @@ from uuid import UUID
 
 import pytest
 from django.conf import LazySettings
-from django.db import connections
+from django.db import connection, connections
 
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from tests.accounts.test_sign_up import signed_in
 from tests.conftest import Person
+from tests.tenancy.databases import connected_as
 from tests.wrapups.stage import ADVICE, job_of, run, talked
 from tests.wrapups.test_journal import EVENING, OWN, lived, write
 from wrapups import actions as wrapups
@@ -88,6 +89,10 @@ def memory(settings: LazySettings) -> Iterator[Memory]:
     settings.SUPERMEMORY_API_KEY, settings.SUPERMEMORY_BASE_URL = "a-key", held.address
     settings.SUPERMEMORY_SECONDS = 5
     settings.SECURE_SSL_REDIRECT = False
+    # The sweep looks across tenants: what other tests left in the database is not this one's.
+    with connected_as("owner"), connection.cursor() as cursor:
+        cursor.execute("UPDATE hand_overs SET state = 'done'")
+        cursor.execute("DELETE FROM external_deletions")
     yield held
     server.shutdown()
     server.server_close()

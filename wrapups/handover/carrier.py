@@ -92,6 +92,7 @@ def _pack(row: UUID) -> _Parcel | None:
     if found is None or not actions.agreed():
         return None
     where = journal.zone()
+    document = None
     if found.session_id is not None:
         if ClosingJob.objects.filter(session_id=found.session_id, state=JobState.QUEUED).exists():
             _put_off_until_written(row)
