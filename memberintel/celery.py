@@ -50,6 +50,10 @@ app.conf.update(
         "hand-over": {"task": "wrapups.tasks.hand_over", "schedule": crontab(minute="2-59/5")},
         "embed-memory": {"task": "brain.tasks.embed_all_missing", "schedule": crontab(minute="20")},
         "embed-knowledge": {"task": "brain.tasks.embed_knowledge", "schedule": crontab(minute="25")},
+        "go-on-erasing": {
+            "task": "memberintel.privacy.tasks.go_on_erasing",
+            "schedule": crontab(minute="*/5"),
+        },
         "daily": {"task": "memberintel.usage.tasks.daily", "schedule": crontab(minute="10-59/15")},
     },
     timezone="UTC",

@@ -7,15 +7,19 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from asgiref.sync import async_to_sync
+from django.db import transaction
+
 from memberintel.lib import moments
 from memberintel.privacy import rows
 from memberintel.privacy.archive import PAGE, Archive, of_model, pages
 from memberintel.privacy.rows import Renamer, Unfit
+from memberintel.usage import charges
 from memberintel.vault.errors import Damaged
-from sessions import log
+from sessions import erasure, live, log, relay
 from sessions.domain import events as kinds
 from sessions.domain.events import Event
-from sessions.models import Session, SessionEvent
+from sessions.models import EraseReason, Session, SessionEvent
 
 LEFT_OUT: Final = (
     "session_events",
@@ -212,3 +216,24 @@ def _moment(text: Any) -> datetime:
     if at is None:
         raise Unfit("`created_at` is not a time")
     return at
+
+
+# --- erasing ---------------------------------------------------------------------------------------------
+
+
+def erase() -> dict[str, int]:
+    """Every conversation of a customer whose key is destroyed: its events, and what Redis holds of its answers."""
+    counts = {"session_events": 0}
+    for session in of_model(lambda: Session.objects.only("id")):
+        answers = SessionEvent.objects.filter(session_id=session.id, turn__isnull=False)
+        found = answers.order_by().values_list("turn", "attempt").distinct()
+        attempts = [(turn, attempt) for turn, attempt in found if turn is not None]
+        try:
+            with transaction.atomic():
+                charges.forget([session.id, *(turn for turn, _ in attempts)])
+                counts["session_events"] += erasure.erase(session.id, EraseReason.ACCOUNT)
+        except erasure.NothingErased:
+            continue
+        live.forget(attempts)
+        async_to_sync(relay.forget)(attempts)
+    return counts

@@ -94,3 +94,9 @@ def purge(before: datetime) -> dict[str, int]:
             for wrap_up in batch:
                 handover.session_changed(actions.remove(wrap_up, JobState.EXPIRED))
     return {"wrap_ups": len(ids)} if ids else {}
+
+
+def erase() -> dict[str, int]:
+    """Of a customer whose key is destroyed: what lies in the external memory is owed its deletion."""
+    with transaction.atomic():
+        return {"hand_overs": handover.forget_customer()}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import cast
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from kombu.exceptions import OperationalError
 
 from memberintel.accounts.access import signed_in
-from memberintel.privacy import export, sending
+from memberintel.privacy import erase, export, sending, tasks
+from memberintel.tenancy.context import Scope, current_scope
 from memberintel.tenancy.models import User
 from memberintel.vault.errors import CannotOpen
+
+logger = logging.getLogger(__name__)
 
 BUSY = "Others are taking copies just now. Try again in a minute; nothing is lost meanwhile."
 LOCKED = "What is yours cannot be opened just now, so there is no copy to take. We have been told; try again later."
@@ -44,3 +50,35 @@ async def _refused(request: HttpRequest, alert: str) -> HttpResponse:
 
 def _page(request: HttpRequest, alert: str) -> HttpResponse:
     return render(request, "privacy/your_data.html", {"alert": alert}, status=503)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def erase_page(request: HttpRequest) -> HttpResponse:
+    """Erase oneself, or as an owner the whole account: the question, with the password, and the answer."""
+    if request.method != "POST":
+        return render(request, "privacy/erase.html")
+    user, who = cast(User, request.user), current_scope()
+    whole = request.POST.get("what") == "account"
+    problem = ""
+    if whole and not user.is_owner:
+        problem = "Only an owner can erase the whole account."
+    elif not user.check_password(request.POST.get("password", "")):
+        problem = "That is not your password. Nothing was erased."
+    else:
+        try:
+            begun = erase.begin(Scope(who.tenant_id, None if whole else who.customer_id), by=user.pk)
+        except erase.Refused as refused:
+            problem = refused.text
+    if problem:
+        return render(request, "privacy/erase.html", {"problem": problem}, status=409)
+    _nudge()
+    logout(request)
+    return render(request, "privacy/erasing.html", {"erasure": begun})
+
+
+def _nudge() -> None:
+    try:
+        tasks.go_on_erasing.delay()
+    except OperationalError:  # the queue is down; the clock goes on with it
+        logger.warning("the queue is down: the erasure waits for the clock")

@@ -9,4 +9,5 @@ from memberintel.privacy import data_pages
 urlpatterns = [
     path("privacy/data/", data_pages.your_data, name="your-data"),
     path("privacy/data/copy/", data_pages.take_copy, name="take-copy"),
+    path("privacy/data/erase/", data_pages.erase_page, name="erase"),
 ]

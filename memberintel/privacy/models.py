@@ -149,3 +149,32 @@ class StaffRequest(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.action} {self.id}"
+
+
+class Erasure(models.Model):
+    """The erasure of a customer, or (without a `person`) of a tenant: asked for, under way, or done. Ids and counts."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    account = models.UUIDField(editable=False)  # the tenant; another name, since this table belongs to none
+    person = models.UUIDField(null=True, editable=False)
+    asked_by = models.UUIDField(editable=False)
+    request = models.UUIDField(null=True, editable=False)  # of staff, where two of them wanted it
+    asked_at = models.DateTimeField(default=clock.now, editable=False)
+    step = models.CharField(max_length=60, default="")
+    counts = models.JSONField(default=dict)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "erasures"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "person"],
+                condition=Q(finished_at=None),
+                nulls_distinct=False,
+                name="erasures_one_at_a_time",
+            )
+        ]
+        indexes = [models.Index(fields=["id"], name="erasures_unfinished", condition=Q(finished_at=None))]
+
+    def __str__(self) -> str:
+        return f"erasure {self.id}"

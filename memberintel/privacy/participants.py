@@ -10,6 +10,9 @@ day's entry) with every copy of it in prompts, and keeps what has a life of its 
 `left_from_session(session: UUID) -> list[Left]`: what came out of the session and stays when it is deleted, because
 it has a life of its own; shown beside the deletion, before and after it, each with a way to delete it too.
 
+`erase() -> dict[str, int]`: for a customer whose key is destroyed, delete what no sweep over the tables deletes;
+counts by what was deleted. Rows of every table go afterwards by themselves, see `memberintel.privacy.reach`.
+
 An archive holds every table of customers' own content row by row, also one that is new, unless a module says else:
 `LEFT_OUT` names tables it does not hold so, `HIDDEN` columns by table, `SHARED` tables of the tenant that each of its
 customers takes along. `export(archive: Archive) -> None` writes what a person reads, and what needs a form of its own.

@@ -6,6 +6,7 @@ once, no more are given than the tier's budget has.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from uuid import UUID
@@ -15,7 +16,7 @@ from django.db import connection, transaction
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import current_tenant_id
-from memberintel.usage.models import BudgetReset, ChargeCounter, Kind, TierBudget
+from memberintel.usage.models import BudgetReset, Charge, ChargeCounter, Kind, TierBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +103,8 @@ def renewal(day: date) -> date:
 
 def _month(moment: datetime) -> date:
     return moment.astimezone(UTC).date().replace(day=1)
+
+
+def forget(keys: Collection[UUID]) -> int:
+    """Delete the units taken for these turns or sessions, whose customer was erased; what the month used stays."""
+    return Charge.objects.filter(key__in=keys).delete()[0]

@@ -50,7 +50,7 @@ FRESH = (
     *("/privacy/", "/privacy/?show=sign-ins"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
     *("/colleagues/", "/usage/", "/brain/soul/versions/", "/brain/heartbeat/", "/settings/sites/"),
-    "/privacy/data/",
+    *("/privacy/data/", "/privacy/data/erase/"),
 )
 
 
