@@ -14,7 +14,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /et
 export PIP_ROOT_USER_ACTION ?= ignore
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 
-.PHONY: help run test lint format openapi smoke bench load audit roles ready
+.PHONY: help run test lint format openapi smoke evals bench load audit roles ready
 
 help:
 	@echo "make run     serve the product with demo data on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -23,6 +23,7 @@ help:
 	@echo "make format  put the code into the style that lint asks for"
 	@echo "make openapi write docs/openapi.yaml from the code"
 	@echo "make smoke   play the main job end to end on private services"
+	@echo "make evals   play the continuity cases (PROVIDER=anthropic for a real model)"
 	@echo "make bench   measure it"
 	@echo "make audit   ask the registry for known faults of the packages used (needs pypi.org itself)"
 	@echo "make load    close 10,000 sessions of every sort, and compare what becomes of each with the rules"
@@ -56,6 +57,9 @@ openapi: ready
 
 smoke: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.smoke
+
+evals: ready
+	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.continuity
 
 bench: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.performance
