@@ -54,13 +54,19 @@ def begin(whose: Scope, *, by: UUID, request: UUID | None = None) -> Erasure:
         colleagues.lock_tenant()
         if whose.customer_id is not None:
             _refuse_last_owner(whose.customer_id)
-        if request is not None and not StaffRequest.objects.filter(pk=request, decision="approved").exists():
+        if request is not None and not _approved(request, whose):
             raise Refused("A second person has not approved this.")
         erasure = _row(whose, by, request)
         for person in _people(whose):
             _close_doors(person)
         audit.record("erasure_begun", actor=by, subject=whose.customer_id, tenant=whose.tenant_id)
     return erasure
+
+
+def _approved(request: UUID, whose: Scope) -> bool:
+    """Whether two people of the staff want this very customer (or tenant) erased, and it was not done yet."""
+    wanted = StaffRequest.objects.filter(pk=request, decision="approved", done_at=None)
+    return wanted.filter(customer_id=whose.customer_id).exists()
 
 
 def _row(whose: Scope, by: UUID, request: UUID | None) -> Erasure:

@@ -18,12 +18,13 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from memberintel.privacy import erase, export, reach, rows
+from memberintel.privacy import erase, export, reach, requests, rows
 from memberintel.privacy.models import AuditRow, Erasure
 from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.models import User
 from memberintel.usage.models import LedgerEntry
 from memberintel.vault.errors import KeyDestroyed
+from tests.admin.staff import clerk
 from tests.conftest import Person, login_as, make_person
 from tests.privacy.scene import WORD, filled
 from tests.vault.dump import backup, shows
@@ -58,6 +59,9 @@ OF_NOBODY = {
     *("tiers", "tier_budgets", "tenants", "auth_group", "auth_permission", "django_content_type", "runs"),
     *("monthly_reports", '"vault"."keks"', "django_admin_log", "external_deletions"),
 }
+
+
+WHY = "They asked for it by letter, and we called back."
 
 
 def test_the_fate_of_every_table_is_known() -> None:
@@ -160,6 +164,15 @@ def test_the_last_owner_hands_over_first(alice: Person, bob: Person) -> None:
         done(alice)
     done(bob)
     assert done(alice).finished_at
+
+
+def test_what_staff_ask_for_names_whom_it_is_about(alice: Person, bob: Person, charlie: Person) -> None:
+    asked = requests.ask_erasure(staff=clerk("support"), whose=bob.scope, reason=WHY)
+    requests.decide(asked.pk, "approved", staff=clerk("lead"), whose=bob.scope, reason=WHY)
+    for other in (alice, charlie):
+        with pytest.raises(erase.Refused):
+            erase.begin(other.scope, by=other.user.pk, request=asked.pk)
+    assert erase.begin(bob.scope, by=bob.user.pk, request=asked.pk).person == bob.user.pk
 
 
 def test_rows_are_not_erased_while_their_key_lives(alice: Person, settings: LazySettings) -> None:
