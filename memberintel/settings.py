@@ -303,6 +303,7 @@ LLM_OPTIONS: dict[str, dict[str, Any]] = {  # beside these a model runs on its p
 }
 LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from their pages, November 2026
     "offline:extractive": 200_000,
+    "offline:words-and-stems-1": 200_000,
     "anthropic:claude-fable-5-1": 1_000_000,
     "anthropic:claude-opus-5-5": 1_000_000,
     "anthropic:claude-sonnet-5-5": 1_000_000,

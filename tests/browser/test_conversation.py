@@ -208,7 +208,7 @@ async def test_markdown_is_shown_while_it_is_written_and_html_never_runs(site: S
 
 
 async def test_a_network_that_goes_and_comes_loses_no_character(site: Site, pro: Person) -> None:
-    site.says([{"words": WORDS, "delay": 0.05}])
+    site.says([{"words": WORDS, "delay": 0.2}])  # still speaking when the line is cut, on a slow machine too
     async with wire(site) as line, visit(site, pro) as visitor:
         page = await visitor.page()
         await page.goto(line.address + "/chat/")
