@@ -188,6 +188,7 @@ KILLED_AT = """
 import os, signal, django
 django.setup()
 from memberintel.privacy import erase
+from memberintel.privacy.models import Erasure
 row = Erasure.objects.get(pk={id!r})
 erase.proceed(row, told=lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == {step!r} else None)
 """
