@@ -29,6 +29,7 @@ from brain.models import Document, DocumentVersion, PromptPart
 from brain.signals import parts_removed
 from memberintel.lib import clock, text, tokens
 from memberintel.tenancy.context import current_customer_id, current_tenant_id
+from memberintel.tenancy.locks import one_at_a_time
 from memberintel.vault import keyring
 from memberintel.vault.errors import Damaged
 
@@ -186,9 +187,7 @@ def _one_at_a_time(customer: UUID | None = None) -> None:
     Else a source that is deleted between the look whether it stands and the commit of its copy would leave that
     copy behind: neither transaction sees what the other has not committed.
     """
-    name = f"prompt parts of {current_tenant_id()} {customer or current_customer_id()}"
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+    one_at_a_time(f"prompt parts of {current_tenant_id()} {customer or current_customer_id()}")
 
 
 def _insert(digest: str, part: RenderedPart, kept: bool) -> PromptPart:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from brain.domain.prompt import MONTHS
+from brain.domain.prompt import day_in_words
 from memberintel.lib import tokens
 from memberintel.lib.extract import Line
 from memberintel.lib.text import clean
@@ -71,14 +71,9 @@ def transcript(said: Sequence[Said], zone: ZoneInfo) -> str:
         local = one.at.astimezone(zone)
         if local.date() != day:
             day = local.date()
-            lines.append(f"-- {_WEEKDAYS[day.weekday()]}, {long_date(day)} --")
+            lines.append(f"-- {_WEEKDAYS[day.weekday()]}, {day_in_words(day)} --")
         lines.append(_written(one, local))
     return "\n".join(("<transcript>", *lines, "</transcript>"))
-
-
-def long_date(day: date) -> str:
-    """The day in words, in the one language of our prompts."""
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def budget(window: int, beside: int = 0) -> int:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
-from brain.domain.prompt import MONTHS, Entry, Section, SectionRequest
+from brain.domain.prompt import Entry, Section, SectionRequest, day_in_words
 from memberintel.accounts.queries import person
 from memberintel.lib import clock
 from memberintel.lib.extract import Line, extract
@@ -195,5 +195,4 @@ def _label(at: datetime, zone: ZoneInfo) -> str:
 
 
 def _day(at: datetime, zone: ZoneInfo) -> str:
-    day = at.astimezone(zone)
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+    return day_in_words(at.astimezone(zone).date())

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from brain.domain.prompt import day_in_words
 from memberintel.accounts.queries import person
 from memberintel.lib import tokens
 from memberintel.lib.extract import Line
@@ -154,7 +155,7 @@ def _around(held: Claim) -> _Around:
 
 
 def _day(item: OpenItem, zone: ZoneInfo) -> str:
-    return prompting.long_date(item.session_started_at.astimezone(zone).date())
+    return day_in_words(item.session_started_at.astimezone(zone).date())
 
 
 async def _ask(

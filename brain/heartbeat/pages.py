@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from brain.domain.heartbeat import csv_file
 from brain.domain.heartbeat.csv_file import BadFile
 from brain.domain.heartbeat.metrics import SOURCE_NAMES
-from brain.domain.heartbeat.narrative import spoken
 from brain.domain.heartbeat.plot import Plot, Series, plot, series
+from brain.domain.prompt import day_in_words
 from brain.heartbeat import actions, queries
 from brain.heartbeat.forms import UploadForm
 from brain.heartbeat.queries import NotFound, SiteView, SourceView
@@ -85,7 +85,7 @@ def upload(request: HttpRequest, site: UUID) -> HttpResponse:
     except BadFile as refused:
         return _upload(request, found, UploadForm(), faults=refused, status=400)
     days = f"{done.days} days" if done.days > 1 else "One day"
-    messages.success(request, f"{days} kept, from {spoken(done.first)} to {spoken(done.last)}.")
+    messages.success(request, f"{days} kept, from {day_in_words(done.first)} to {day_in_words(done.last)}.")
     return redirect("heartbeat-site", site)
 
 
@@ -102,7 +102,7 @@ def trouble(source: SourceView) -> str:
     if source.state != "failing":
         return ""
     name = SOURCE_NAMES[source.kind]
-    kept = f" The numbers below end on {spoken(source.through)}." if source.through else ""
+    kept = f" The numbers below end on {day_in_words(source.through)}." if source.through else ""
     return f"{name} could not be read the last time: {ERRORS.get(source.last_error, SOMETHING)}.{kept}"
 
 

@@ -9,8 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from brain.domain.heartbeat.metrics import SOURCE_NAMES
-from brain.domain.heartbeat.narrative import spoken
-from brain.domain.prompt import Entry, Section, SectionRequest
+from brain.domain.prompt import Entry, Section, SectionRequest, day_in_words
 from brain.domain.sources import Link, Source
 from brain.heartbeat import queries
 from brain.heartbeat.queries import SiteView, Told
@@ -49,7 +48,7 @@ def trouble(site: SiteView, told: Told) -> list[str]:
     """A sentence for each source that could not be read the last time."""
     return [
         f"{SOURCE_NAMES[each.kind]} could not be read the last time ({ERRORS.get(each.last_error, 'a fault')});"
-        f" its numbers end on {spoken(each.through or told.day)}."
+        f" its numbers end on {day_in_words(each.through or told.day)}."
         for each in site.sources
         if each.state == "failing"
     ]

@@ -10,7 +10,7 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from brain import actions as parts
 from brain import embedding, tasks
@@ -39,6 +39,7 @@ from memberintel.lib import clock
 from memberintel.lib.sanitise import Refused, sanitise
 from memberintel.lib.text import clean
 from memberintel.tenancy.context import Scope, current_customer_id, current_scope
+from memberintel.tenancy.locks import one_at_a_time
 from memberintel.tenancy.unit import unit
 from memberintel.vault.errors import Damaged
 
@@ -138,9 +139,7 @@ def _reason_limit() -> int:
 
 def _one_at_a_time() -> None:
     """The cap and the look for equal texts hold only while nobody else of this customer writes."""
-    with connection.cursor() as cursor:
-        key = f"memberintel memory {current_customer_id()}"
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [key])
+    one_at_a_time(f"memberintel memory {current_customer_id()}")
 
 
 def _refuse_equal(text: str, others: Sequence[Thing[Memory]]) -> None:

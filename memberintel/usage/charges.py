@@ -34,14 +34,6 @@ class Budget:
         return None if self.limit is None else max(self.limit - self.used, 0)
 
 
-class Exhausted(Exception):
-    """The month's budget of a kind is used up. `renews` is the first day of the next one (UTC)."""
-
-    def __init__(self, kind: str, renews: date) -> None:
-        self.kind, self.renews = Kind(kind), renews
-        super().__init__(f"{kind} until {renews}")
-
-
 def take(kind: str, key: UUID) -> bool:
     """Take one unit for what `key` names (a turn, a session); False when the month's budget is used up.
 

@@ -18,11 +18,8 @@ from brain.domain.heartbeat.metrics import (
     currencies,
     money,
 )
+from brain.domain.prompt import day_in_words
 
-MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 MOST_CURRENCIES: Final = 3
 WEEK, MONTH = 7, 30
 NEAR: Final = 3  # days a value may be older than the day asked for, and still stand for it
@@ -71,17 +68,12 @@ class Told:
     def text(self) -> str:
         """All of it as text, what stands out first."""
         plain = [line.text for line in self.lines if not line.notable]
-        parts = [f"Through {spoken(self.through)}, from {SOURCE_NAMES[self.source]}."]
+        parts = [f"Through {day_in_words(self.through)}, from {SOURCE_NAMES[self.source]}."]
         if self.notable:
             parts.append("What stands out:\n" + "\n".join(f"- {line.text}" for line in self.notable))
         if plain:
             parts.append("The numbers:\n" + "\n".join(f"- {line}" for line in plain))
         return "\n".join(parts)
-
-
-def spoken(day: date) -> str:
-    """`30 November 2026`, whatever the locale."""
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def told(source: SourceKind, days: Iterable[Day]) -> Told | None:
@@ -145,7 +137,7 @@ def _stock(held: _Held, name: str) -> list[Line]:
     if now is None:
         return []
     day, value = now
-    text = f"{LABELS[name]}: {value:,} on {spoken(day)}"
+    text = f"{LABELS[name]}: {value:,} on {day_in_words(day)}"
     facts = [Fact(name, "value", value, day)]
     fell = False
     for back, words in ((WEEK, "a week before"), (MONTH, "30 days before")):
@@ -192,7 +184,7 @@ def _mrr_in(held: _Held, code: str) -> list[Line]:
     if now is None:
         return []
     day, value = now
-    text = f"MRR: {money(value, code)} on {spoken(day)}"
+    text = f"MRR: {money(value, code)} on {day_in_words(day)}"
     facts = [Fact("mrr", "value", value, day, currency=code)]
     fell = False
     for back, words in ((WEEK, "a week before"), (MONTH, "30 days before")):
@@ -220,7 +212,7 @@ def _flow(held: _Held, name: str, spikes: str = "") -> list[Line]:
     week = held.flow(name, WEEK)
     if week is None:
         return _today(held, name)
-    text = f"{LABELS[name]}: {week:,} in the 7 days to {spoken(held.through)}"
+    text = f"{LABELS[name]}: {week:,} in the 7 days to {day_in_words(held.through)}"
     facts = [Fact(name, "sum", week, held.through, WEEK)]
     before = held.flow(name, WEEK, WEEK)
     if before is not None:
@@ -238,7 +230,7 @@ def _today(held: _Held, name: str) -> list[Line]:
     found = held.flow(name, 1)
     if found is None:
         return []
-    text = f"{LABELS[name]}: {found:,} on {spoken(held.through)}; the days before are not all known."
+    text = f"{LABELS[name]}: {found:,} on {day_in_words(held.through)}; the days before are not all known."
     return [Line(text, (Fact(name, "sum", found, held.through, 1),))]
 
 
@@ -248,7 +240,8 @@ def _spike(held: _Held, name: str, week: int, words: str) -> list[Line]:
     if four is None or 4 * week < SPIKE * four or 4 * (week - SPIKE_LEAST) < four:
         return []
     began = held.through - timedelta(days=WEEK)
-    text = f"{words}: {week:,} in the 7 days to {spoken(held.through)}, against {four:,} in the four weeks before."
+    last = day_in_words(held.through)
+    text = f"{words}: {week:,} in the 7 days to {last}, against {four:,} in the four weeks before."
     facts = (Fact(name, "sum", week, held.through, WEEK), Fact(name, "sum", four, began, 4 * WEEK))
     return [Line(text, facts, notable=True)]
 
@@ -258,7 +251,7 @@ def _conversion(held: _Held) -> list[Line]:
     if not ended or converted is None or converted > ended:
         return []
     share = _percent(converted, ended)
-    text = f"Trials: of {ended:,} that ended in the 30 days to {spoken(held.through)},"
+    text = f"Trials: of {ended:,} that ended in the 30 days to {day_in_words(held.through)},"
     text += f" {converted:,} became paying ({share} %)"
     facts = [
         Fact("trials_ended", "sum", ended, held.through, MONTH),
@@ -286,7 +279,9 @@ def _aside(held: _Held, name: str, words: str) -> list[Line]:
         return []
     day, value = now
     return [
-        Line(f"{LABELS[name]}: {value:,} on {spoken(day)} ({words}).", (Fact(name, "value", value, day),))
+        Line(
+            f"{LABELS[name]}: {value:,} on {day_in_words(day)} ({words}).", (Fact(name, "value", value, day),)
+        )
     ]
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from brain.domain.heartbeat.metrics import FLOWS, LABELS, Day, currencies, in_major, money
-from brain.domain.heartbeat.narrative import spoken
+from brain.domain.prompt import day_in_words
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 200, 64, 12, 12, 28
 GAP: Final = 3  # days without a number before a line breaks
@@ -104,7 +104,7 @@ def plot(given: Series, first: date, last: date) -> Plot | None:
             round(x(day) - 0.35 * wide, 1) if bars else x(day),
             y(value),
             round(HEIGHT - BOTTOM - y(value), 1),
-            f"{spoken(day)}: {given.words(value)}",
+            f"{day_in_words(day)}: {given.words(value)}",
         )
         for day, value in values
     )
@@ -118,7 +118,7 @@ def plot(given: Series, first: date, last: date) -> Plot | None:
         points,
         bars,
         round(wide * 0.7, 1),
-        tuple(Mark(x(day), f"{day.day} {spoken(day).split()[1][:3]}") for day in marks[:5]),
+        tuple(Mark(x(day), f"{day.day} {day_in_words(day).split()[1][:3]}") for day in marks[:5]),
         tuple(Mark(y(level), _short(level, given.currency)) for level in (low, (low + high) // 2, high)),
     )
 
@@ -127,8 +127,9 @@ def _summary(given: Series, values: Sequence[tuple[date, int]]) -> str:
     (first, began), (last, ended) = values[0], values[-1]
     if given.name in FLOWS:
         total = given.words(sum(value for _, value in values))
-        return f"{given.title} a day from {spoken(first)} to {spoken(last)}: {total} in all."
-    return f"{given.title}: {given.words(began)} on {spoken(first)}, {given.words(ended)} on {spoken(last)}."
+        return f"{given.title} a day from {day_in_words(first)} to {day_in_words(last)}: {total} in all."
+    begins, ends = given.words(began), given.words(ended)
+    return f"{given.title}: {begins} on {day_in_words(first)}, {ends} on {day_in_words(last)}."
 
 
 def _range(values: Sequence[int], from_zero: bool) -> tuple[int, int]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from brain.domain.heartbeat import narrative
 from brain.domain.heartbeat.metrics import FLOWS, STOCKS, Day, Numbers, currencies, in_major, money
-from brain.domain.heartbeat.narrative import MONTHS, Fact, Told
+from brain.domain.heartbeat.narrative import Fact, Told
 from brain.domain.heartbeat.plot import plot, series
+from brain.domain.prompt import MONTHS
 
 LAST = date(2026, 11, 30)
 
