@@ -14,6 +14,12 @@ from brain.domain.room import LABEL, fitted
 from memberintel.lib import tokens
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _vocabulary() -> None:
+    """Load the words tokens are counted by: their first use takes longer than any example."""
+    tokens.count("one")
+
+
 def section(name: str, *bodies: str) -> Section:
     entries = tuple(Entry(f"entry {n}", body, "thing", UUID(int=n)) for n, body in enumerate(bodies, 1))
     return Section(name, "data", entries)
