@@ -25,6 +25,7 @@ from memberintel.usage import charges, spending
 from memberintel.usage.models import LedgerEntry, MonthlyReport, TenantMonth
 from memberintel.usage.runs import Recorded
 from memberintel.usage.spending import Sums
+from sessions import oversight as sessions
 from wrapups import oversight
 
 SHARE = 0.10  # of a tenant's spend, for wrap-ups
@@ -45,6 +46,7 @@ class Tally:
     tenants: dict[UUID, TenantMonth] = field(default_factory=dict)
     wrap_ups: Counter[tuple[UUID, UUID]] = field(default_factory=Counter)
     customers: dict[UUID, set[UUID]] = field(default_factory=lambda: defaultdict(set))
+    forgotten: Counter[UUID] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def make(month: date) -> MonthlyReport:
         *_many(month),
         *_holding(holders, most_held),
         *_quality(releases(Path(settings.BASE_DIR) / "evals" / "results")),
+        *_forgotten(+tally.forgotten),
     ]
     report.save(update_fields=["alarms"])
     return report
@@ -105,12 +108,14 @@ def _tally(month: date) -> Tally:
             calls = LedgerEntry.objects.filter(id__gte=uuid7(begin, bytes(10)), id__lt=uuid7(end, bytes(10)))
             found = spending.sums_of(calls, month)
             made = oversight.made(begin, end) if customer else 0
+            forgotten = sessions.forgotten(begin, end) if customer else 0
         tally.sums += found
         _add(row, found)
         if customer:
             row.wrap_ups += made
             tally.wrap_ups[tenant, customer] += made
             tally.customers[tenant].add(customer)
+            tally.forgotten[tenant] += forgotten
     return tally
 
 
@@ -204,6 +209,16 @@ def _quality(found: Sequence[Release]) -> Iterator[dict[str, str]]:
             "quality",
             f"The quality cases are below {QUALITY:.0%} in two releases in a row: {told}. Work on the prompt first,"
             " then take a stronger model.",
+        )
+
+
+def _forgotten(reports: Counter[UUID]) -> Iterator[dict[str, str]]:
+    if reports:
+        worst, times = reports.most_common(1)[0]
+        yield _alarm(
+            "forgotten",
+            f"Customers said {reports.total()} times that something was forgotten (accounts: {len(reports)}), most"
+            f" often in account {worst} ({times}). Look there at what the advisor knew.",
         )
 
 

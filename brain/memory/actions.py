@@ -225,6 +225,8 @@ async def remember_from_tool(
 
 def _sanitised(text: str, reason: str, context: ToolContext) -> New:
     limit = settings.MEMORY_LIMIT_CHARACTERS
+    if len(text) > limit:  # cut to fit, it would say half of what was meant
+        raise ToolError(TooLong.code, str(TooLong(len(text), limit)))
     try:
         kept, why = sanitise(text, limit=limit), sanitise(reason, limit=limit)
     except Refused as refused:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Event
 from uuid import UUID
 
@@ -13,10 +14,14 @@ from django.db import connection, connections, transaction
 from brain import actions, queries, sources
 from brain.domain.prompt import Part, RenderedPart, assemble
 from brain.domain.sources import Source
+from brain.heartbeat import actions as sites
+from brain.heartbeat import queries as heartbeat
+from brain.memory import actions as memory
 from brain.models import PromptPart
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import scope
+from tests.brain.heartbeat.stage import numbers, site_of
 from tests.conftest import Person
 
 lost: set[UUID] = set()
@@ -119,24 +124,60 @@ def test_a_kind_nobody_answers_for_is_an_error(alice: Person) -> None:
         actions.store_parts([RenderedPart("base", "words", "riddle", None)])
 
 
+@dataclass(frozen=True)
+class Doomed:
+    """Something a prompt may quote, and how it goes."""
+
+    name: str
+    id: UUID
+    delete: Callable[[], object]
+
+
+def _old_version(person: Person) -> Doomed:
+    with scope(person.scope):
+        for base, body in enumerate(("the door code", "no code")):
+            actions.save_document(kind="bible", body=body, base_version=base, by="customer", reason="")
+        (found,) = [each.id for each in queries.versions("bible") if each.version == 1]
+    return Doomed("bible", found, lambda: actions.redact(kind="bible", version=1))
+
+
+def _entry(person: Person) -> Doomed:
+    with scope(person.scope):
+        kept = memory.keep(memory.New("the door code", "", "customer"), None, memory.Choice())
+    return Doomed("memory", kept.id, lambda: memory.delete(kept.id))
+
+
+def _numbers(person: Person) -> Doomed:
+    site = site_of(person)
+    numbers(person, site, clock.now().date())
+    with scope(person.scope):
+        told = heartbeat.told(site)
+    assert told is not None
+    return Doomed("heartbeat", told.id, lambda: sites._forget_heartbeats(site))
+
+
+@pytest.mark.parametrize("source", [_old_version, _entry, _numbers])
 @pytest.mark.parametrize("deleted_first", [True, False])
 def test_a_source_deleted_while_its_text_is_being_stored_leaves_no_copy(
-    alice: Person, deleted_first: bool
+    alice: Person, bob: Person, source: Callable[[Person], Doomed], deleted_first: bool
 ) -> None:
     """Two transactions at once: whichever comes first, the text is in no prompt afterwards."""
-    source = _saved_and_replaced(alice)
+    doomed = source(alice)
+    reader = bob if source is _numbers else alice  # numbers stand in the prompts of all colleagues
     entered, go_on = Event(), Event()
 
     def delete() -> None:
         with scope(alice.scope), transaction.atomic():
-            actions.redact(kind="bible", version=1)
+            doomed.delete()
             if deleted_first:
                 entered.set()
                 assert go_on.wait(30)
 
     def store() -> list[str]:
-        with scope(alice.scope), transaction.atomic():
-            digests = actions.store_parts([RenderedPart("bible", "the door code", "bible", source)])
+        with scope(reader.scope), transaction.atomic():
+            digests = actions.store_parts(
+                [RenderedPart(doomed.name, "the door code", doomed.name, doomed.id)]
+            )
             if not deleted_first:
                 entered.set()
                 assert go_on.wait(30)
@@ -151,15 +192,8 @@ def test_a_source_deleted_while_its_text_is_being_stored_leaves_no_copy(
         go_on.set()
         results = [running.result(60), other.result(60)]
     digests = next(each for each in results if each)
-    with scope(alice.scope):
-        assert queries.prompt_parts([("bible", digests[0])])[0].text is None
-
-
-def _saved_and_replaced(person: Person) -> UUID:
-    with scope(person.scope):
-        for base, body in enumerate(("the door code", "no code")):
-            actions.save_document(kind="bible", body=body, base_version=base, by="customer", reason="")
-        return next(each.id for each in queries.versions("bible") if each.version == 1)
+    with scope(reader.scope):
+        assert queries.prompt_parts([(doomed.name, digests[0])])[0].text is None
 
 
 def _then_close(work: Callable[[], list[str] | None]) -> list[str] | None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
 
 import axe_playwright_python
 import pytest
 import pytest_asyncio
+from django.urls import resolve
 from playwright.async_api import Page, expect
 
 from brain import actions as brain
@@ -19,16 +23,19 @@ from brain.heartbeat import queries as sites
 from brain.memory.actions import Choice, New
 from brain.memory.actions import keep as keep_memory
 from brain.memory.queries import memories
+from brain.models import Knowledge
 from memberintel.accounts import actions as accounts
 from memberintel.accounts import colleagues, invitations
 from memberintel.accounts.domain import Person as Known
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from sessions import actions as sessions
+from tests.access.routes import routes
 from tests.browser.conftest import Site, Visitor, answered, aside, say, visit
-from tests.conftest import Person, make_person
+from tests.conftest import Person, login_as, make_person
 from wrapups import queries
 from wrapups.demo import numbers
+from wrapups.models import JournalEntry
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
@@ -46,6 +53,12 @@ STRANGERS = (
     *("/", "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/", "/nowhere/", "/mail/"),
     *("/accounts/password/reset/done/", "/invitations/used/"),
 )
+# What answers with a file, a piece of a page, or a way onwards, and is no page to look at.
+NO_PAGES = {
+    *("sign-out-everywhere", "token-revoke", "colleague-let-back", "invitation", "take-copy", "chat-act"),
+    *("session-earlier", "session-archive", "turn", "remembered", "heartbeat-sample", "source-try"),
+    *("document-restore", "open-item", "session-wrap-up"),
+}
 FRESH = (
     *("/privacy/", "/privacy/?show=sign-ins"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
@@ -98,7 +111,12 @@ def heartbeat_pages(owner: Person) -> list[str]:
         site = sites.sites()[0]
     own = f"/settings/sites/{site.id}/"
     return [
-        *("/brain/heartbeat/?days=365", f"/brain/heartbeat/{site.id}/upload/", "/settings/sites/", own),
+        *(
+            f"/brain/heartbeat/{site.id}/?days=365",
+            f"/brain/heartbeat/{site.id}/upload/",
+            "/settings/sites/",
+            own,
+        ),
         *(f"{own}delete/", f"{own}connect/stripe/", f"{own}connect/memberpress/"),
         f"{own}sources/{site.sources[0].id}/disconnect/",
     ]
@@ -117,6 +135,23 @@ def wrap_up_of(owner: Person) -> tuple[UUID, UUID]:
         return found.id, found.session_id
 
 
+def journal_day_of(owner: Person) -> date:
+    """The only day of the person's journal."""
+    with scope(owner.scope):
+        began: datetime = JournalEntry.objects.get().session_started_at
+    return began.astimezone(ZoneInfo("Europe/Berlin")).date()
+
+
+def published() -> str:
+    """The slug of an article that all customers may read."""
+    with login_as("owner"):
+        slug = f"page-{uuid4().hex[:8]}"
+        Knowledge.objects.create(
+            slug=slug, title=HTML, topic=HTML, text=f"{HTML}\n\n## Then\n\n{HTML}", published_at=clock.now()
+        )
+        return slug
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
     """A Pro owner who has talked, has notes, talks on, and leads a team."""
@@ -129,7 +164,8 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
         async with visit(site, owner) as visitor:
             await _talk(await visitor.page(), site)
             wrap_up, session = aside(lambda: wrap_up_of(owner))
-            entry = aside(lambda: memory_of(owner))
+            entry, day = aside(lambda: memory_of(owner)), aside(lambda: journal_day_of(owner))
+            article = aside(published)
             yield Scene(
                 visitor,
                 [
@@ -151,7 +187,8 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
                     *("/brain/bible/compare/?before=1&after=2", f"/sessions/{session}/knowledge/"),
                     *aside(lambda: heartbeat_pages(owner)),
                     *("/brain/memory/", f"/brain/memory/{entry}/", f"/brain/memory/{entry}/delete/"),
-                    "/brain/knowledge/",
+                    *("/brain/knowledge/", f"/brain/knowledge/{article}/", "/settings/external-memory/"),
+                    *("/journal/", f"/journal/{day}/", f"/journal/sessions/{session}/edit/"),
                     *("/wrap-ups/", f"/wrap-ups/{wrap_up}/", f"/wrap-ups/{wrap_up}/edit/"),
                     *("/wrap-ups/?q=e&open=1", "/wrap-ups/?state=trivial", "/wrap-ups/open-items/"),
                     *(f"/wrap-ups/{wrap_up}/delete/", "/settings/", "/colleagues/"),
@@ -208,6 +245,13 @@ async def hold(visitor: Visitor, site: Site, paths: list[str]) -> None:
 
 async def test_the_pages_of_somebody_with_a_past(site: Site, scene: Scene) -> None:
     await hold(scene.visitor, site, scene.pages)
+
+
+async def test_no_page_is_left_out(scene: Scene) -> None:
+    """Every address of a customer's is looked at here, or said to be no page."""
+    paths = {urlsplit(path).path for path in (*scene.pages, *FRESH)}
+    looked_at = {resolve(path).url_name for path in paths if path != "/nowhere/"}
+    assert {route.name for route in routes() if "customer" in route.rules} - looked_at == NO_PAGES
 
 
 async def test_the_pages_of_somebody_who_has_just_signed_up(site: Site, free: Person) -> None:

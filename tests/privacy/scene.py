@@ -10,6 +10,8 @@ from uuid import UUID
 
 from brain import actions as brain
 from brain.domain.prompt import RenderedPart
+from brain.memory import actions as memory
+from brain.memory.actions import Choice, New
 from memberintel.accounts import actions as accounts
 from memberintel.accounts.domain import Person as About
 from memberintel.lib.ids import uuid7
@@ -39,6 +41,8 @@ def filled(who: Person, settings: Any) -> UUID:
                 by="customer",
                 reason=WORD,
             )
+        kept = memory.keep(New(f"Members ask for {WORD}", WORD, "customer"), None, Choice())
+        memory.keep(New(f"Members love {WORD}", WORD, "customer"), None, Choice(replace=kept.id))
         accounts.save_person(About(display_name=WORD, time_zone="Europe/Berlin"))
         _known(actions.open_session(close_previous=True))
     indexer.settle()  # who counts the rows of an account must not count while its index is being written

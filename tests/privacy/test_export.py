@@ -22,7 +22,10 @@ from sessions.models import Session, SessionEvent
 from tests.conftest import Person, login_as, make_person
 from tests.privacy.scene import WORD, filled, lines, taken
 
-KEPT_IN = ["sessions", "session_events", "session_logs", "closing_jobs", "documents", "document_versions"]
+KEPT_IN = [
+    *("sessions", "session_events", "session_logs", "closing_jobs", "documents", "document_versions"),
+    *("memory_entries", "memory_versions"),
+]
 
 
 @pytest.fixture
@@ -41,8 +44,10 @@ def test_everything_is_in_it_and_can_be_read(alice: Person, settings: LazySettin
         assert manifest["rows"][table] == len(lines(archive, table)) > 0, table
         assert WORD in archive.read(f"data/{table}.jsonl").decode() or table in {"sessions", "closing_jobs"}
     (page,) = (name for name in archive.namelist() if str(session) in name)
-    for name in (page, "brain/SOUL.md", "wrap-ups.md"):
+    for name in (page, "brain/SOUL.md", "brain/MEMORY.md", "wrap-ups.md"):
         assert WORD in archive.read(name).decode()
+    remembered = archive.read("brain/MEMORY.md").decode()
+    assert remembered.index(f"Members love {WORD}") < remembered.index(f"Members ask for {WORD}")
     with scope(alice.scope):
         assert manifest["rows"]["session_events"] == SessionEvent.objects.count()
 

@@ -133,6 +133,23 @@ async def test_a_later_messages_recall_is_kept_with_it_and_follows_its_text(
     assert scripted.wires(name)[-1].startswith(second)
 
 
+async def test_what_is_looked_up_later_knows_what_stands_before_the_model(
+    alice: Person, script: Script, sections: Sections
+) -> None:
+    had: list[frozenset[UUID]] = []
+
+    async def look(request: SectionRequest) -> Section | None:
+        had.append(request.already)
+        return section("memory", f"for <{request.text}>", UUID(int=len(had)))
+
+    sections(memory=look)
+    script({"steps": [{"text": "ok"}]})
+    for text in (QUESTION, "And prices?", "And then?"):
+        await talked(alice, text)
+    in_sight = [{number for number in (1, 2) if UUID(int=number) in each} for each in had]
+    assert in_sight == [set(), {1}, {1, 2}]
+
+
 async def test_a_retry_looks_nothing_up_and_sends_the_same_bytes(
     alice: Person, script: Script, sections: Sections
 ) -> None:

@@ -127,6 +127,27 @@ def test_a_gap_in_the_months_does_not_ring(alice: Person, month: date, login: Lo
     assert [alarm["code"] for alarm in report._many(month)] == ["wrap_ups_per_customer"]
 
 
+def test_customers_who_say_that_something_was_forgotten_ring(
+    alice: Person, bob: Person, charlie: Person, month: date, login: Login
+) -> None:
+    for who, times in ((alice, 2), (bob, 1), (charlie, 0)):
+        called(who, month, "chat", 1)
+        said_forgotten(who, month, times)
+    said_forgotten(charlie, report._before(month, 1), 1)
+    (alarm,) = [alarm for alarm in made(login, month).alarms if alarm["code"] == "forgotten"]
+    assert "said 3 times" in alarm["says"]
+    assert f"(accounts: 1), most often in account {alice.scope.tenant_id} (3)" in alarm["says"]
+
+
+def said_forgotten(who: Person, month: date, times: int) -> None:
+    """So many reports in the middle of the month."""
+    moment = datetime(month.year, month.month, 17, tzinfo=UTC)
+    with connected_as("owner"), at(moment), scope(who.scope):
+        for _ in range(times):
+            session = saved(apps.get_model("chat", "Session"), None, closed_at=moment, close_reason="ended")
+            saved(apps.get_model("chat", "ForgotReport"), session.pk, at=moment)
+
+
 def result(folder: Path, day: str, passed: int, **more: Any) -> None:
     told = {"model": "gemini:gemini-2.5-flash", "prompt_version": "3", "date": day, "suite": "quality"}
     told |= {"passed": passed, "total": 100, "rate": passed / 100} | more
