@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import cast
 from uuid import UUID
 
@@ -155,8 +156,9 @@ def store_parts(parts: Iterable[RenderedPart]) -> list[str]:
     return digests
 
 
-def remove_parts(*, source_kind: str, source_id: UUID) -> int:
-    """Take the text of a deleted source out of every prompt it ever stood in; returns how many parts.
+def remove_parts(*, source_kind: str, source_id: UUID, made_before: datetime | None = None) -> int:
+    """Take the text of a deleted source out of every prompt it ever stood in; returns how many parts. With
+    `made_before` only what it said until then.
 
     Call it in the transaction that deletes the source: a prompt that is being made meanwhile then either has its
     parts removed here, or does not get them. Says `parts_removed` when there were any.
@@ -164,6 +166,8 @@ def remove_parts(*, source_kind: str, source_id: UUID) -> int:
     with transaction.atomic():
         _one_at_a_time()
         found = PromptPart.objects.filter(source_kind=source_kind, source_id=source_id)
+        if made_before is not None:
+            found = found.filter(created_at__lt=made_before)
         removed = _forget(found.values_list("id", flat=True))
         if removed:
             parts_removed.send(sender=None)

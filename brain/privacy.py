@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from django.urls import reverse
 
-from brain import actions
+from brain import actions, expiry
 from brain.domain.documents import KINDS
 from brain.memory import queries as memory
 from brain.models import Document, DocumentVersion, MemoryEntry, MemoryVersion, PromptPart
@@ -39,6 +40,17 @@ def left_from_session(session: UUID) -> list[Left]:
         Left("Kept in MEMORY", entry.text, entry.id, reverse("memory-delete", args=[entry.id]))
         for entry in memory.from_session(session)
     ]
+
+
+def past(kind: str, before: datetime) -> dict[str, int]:
+    """How much of MEMORY, and of what it and the documents said before, is too old."""
+    return expiry.past(before) if kind == "memory" else {}
+
+
+def purge(kind: str, before: datetime) -> Iterator[dict[str, int]]:
+    """Delete it, in batches."""
+    if kind == "memory":
+        yield from expiry.purge(before)
 
 
 def _memory() -> Iterator[str]:

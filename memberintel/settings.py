@@ -365,6 +365,7 @@ PRIVACY_PARTICIPANTS = ["brain.privacy", "sessions.privacy", "wrapups.privacy", 
 DAILY_STEPS = {
     "metrics_sync": "brain.heartbeat.tasks.sync_due",
     "wrap_up_backfill": "wrapups.tasks.do_what_was_missed",
+    "retention": "memberintel.privacy.retention.step",
     "monthly_report": "memberintel.report.step",
 }
 

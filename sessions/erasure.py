@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection
 
-from memberintel.tenancy.context import Scope
+from memberintel.tenancy.context import Scope, current_customer_id, current_tenant_id
 from sessions.log import SessionMissing
 from sessions.models import EraseReason
 
@@ -34,6 +34,29 @@ def erase(session: UUID, reason: EraseReason, *, before: datetime | None = None)
             return int(cursor.fetchone()[0])
     except DatabaseError as error:
         raise _meaning(error) from error
+
+
+# What `app.erase_session` lets go by for its age; that function decides.
+_EXPIRED = """
+SELECT s.id, s.last_seq FROM sessions s
+WHERE s.tenant_id = %(tenant)s AND s.customer_id = %(customer)s AND s.erased_at IS NULL AND s.id > %(past)s
+  AND s.closed_at < %(before)s AND s.last_activity_at < %(before)s
+  AND NOT EXISTS (
+    SELECT FROM closing_jobs job
+    WHERE job.tenant_id = s.tenant_id AND job.customer_id = s.customer_id AND job.session_id = s.id
+      AND (job.state = 'queued' OR job.state = 'failed' AND job.daily_tries < 5
+           OR job.state = 'unfunded' AND s.closed_at > clock_timestamp() - interval '7 days'))
+ORDER BY s.id LIMIT %(limit)s
+"""
+
+
+def expired(before: datetime, *, past: UUID, limit: int) -> list[tuple[UUID, int]]:
+    """(session, how many events) of closed sessions without a sign of life since `before` for which no notes are
+    owed, in the current scope, those after the id `past`."""
+    values = {"tenant": current_tenant_id(), "customer": current_customer_id()}
+    with connection.cursor() as cursor:
+        cursor.execute(_EXPIRED, {**values, "before": before, "past": past, "limit": limit})
+        return list(cursor.fetchall())
 
 
 def _meaning(error: DatabaseError) -> Exception:

@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from memberintel.lib import moments
-from memberintel.privacy import rows
+from memberintel.privacy import participants, rows
 from memberintel.privacy.archive import PAGE, Archive, of_model, pages
 from memberintel.privacy.rows import Renamer, Unfit
 from memberintel.usage import charges
@@ -237,3 +237,33 @@ def erase() -> dict[str, int]:
         live.forget(attempts)
         async_to_sync(relay.forget)(attempts)
     return counts
+
+
+# --- what is too old ---------------------------------------------------------------------------------------
+
+
+def past(kind: str, before: datetime) -> dict[str, int]:
+    """How many sessions, and events of them, have words that are too old."""
+    found = list(_expired(before)) if kind == "events" else []
+    return {"sessions": len(found), "events": sum(events for _, events in found)}
+
+
+def purge(kind: str, before: datetime) -> Iterator[dict[str, int]]:
+    """Delete the words of old sessions, each in a transaction of its own. A shell stays, which says when and why."""
+    if kind != "events":
+        return
+    for session, _ in _expired(before):
+        try:
+            with transaction.atomic():
+                participants.expire_session(session)
+                erased = erasure.erase(session, EraseReason.RETENTION, before=before)
+        except (erasure.NotAllowed, erasure.NothingErased):  # something is owed for it since, or it is gone
+            continue
+        yield {"sessions": 1, "events": erased}
+
+
+def _expired(before: datetime) -> Iterator[tuple[UUID, int]]:
+    past = UUID(int=0)
+    while page := erasure.expired(before, past=past, limit=PAGE):
+        yield from page
+        past = page[-1][0]

@@ -185,6 +185,25 @@ def forget(session: UUID) -> None:
             charges.give_back(CHARGED[row.kind], session)
 
 
+def expire(session: UUID, *kinds: JobKind) -> None:
+    """Let nothing of these kinds be made of the session any more, because it is too old; charges reserved for what is
+    not made go back."""
+    rows = ClosingJob.objects.filter(session_id=session, kind__in=kinds).order_by("id")
+    with transaction.atomic():
+        owed = list(rows.select_for_update().filter(state=JobState.QUEUED, charged=True))
+        rows.exclude(state__in=[JobState.TRIVIAL, JobState.OFF_RECORD, JobState.DELETED]).update(
+            state=JobState.EXPIRED, lease_until=None, next_try_at=None
+        )
+        for row in owed:
+            charges.give_back(CHARGED[row.kind], session)
+
+
+def expire_given_up(session: UUID) -> None:
+    """What was not made of the session, and is not tried again by itself, cannot be made any more."""
+    rows = ClosingJob.objects.filter(session_id=session, state__in=[JobState.FAILED, JobState.UNFUNDED])
+    rows.update(state=JobState.EXPIRED, lease_until=None, next_try_at=None)
+
+
 def put_back(job: UUID, now: datetime) -> bool:
     """Make a queued, failed or unfunded job due at once, with new daily tries; False when it is none, or being worked
     on.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import batched
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memberintel.privacy.archive import Archive, of_model
 from memberintel.privacy.rows import NOT_READABLE_TEXT
 from memberintel.vault.errors import Damaged
 from wrapups import actions, jobs
 from wrapups.handover import actions as handover
-from wrapups.models import JobState, JournalEntry, SessionLog
+from wrapups.models import JobKind, JobState, JournalEntry, SessionLog
 
-_BATCH = 100
+_PAGE = 100
 
 HIDDEN: Final = {"closing_jobs": ("lease_until",)}  # of running processes
 
@@ -82,18 +82,63 @@ def forget_session(session: UUID) -> dict[str, int]:
     return {"wrap_ups": len(found), "journal_entries": entries, "hand_overs": handed}
 
 
-def purge(before: datetime) -> dict[str, int]:
-    """Delete the customer's wrap-ups of sessions last active before then; each is `expired` and never written again.
+def expire_session(session: UUID) -> None:
+    """What was never written of a session never will be, once its words are too old to be kept; the extract that may
+    have stood in for it goes with the words."""
+    jobs.expire_given_up(session)
+    actions.forget_draft(session)
 
-    In batches, each a transaction of its own. A day or more must have passed since.
+
+def past(kind: str, before: datetime) -> dict[str, int]:
+    """How many wrap-ups and entries of the journal are of sessions last active before then."""
+    if kind not in _KEPT:
+        return {}
+    return {kind: _old(kind, before).count()}
+
+
+def purge(kind: str, before: datetime) -> Iterator[dict[str, int]]:
+    """Delete the customer's wrap-ups, or entries of the journal, of sessions last active before then.
+
+    Each in a transaction of its own, with its state, `expired`: it is never written again. A day or more must have
+    passed since.
     """
-    due = SessionLog.objects.filter(session_last_activity_at__lt=before).order_by("session_last_activity_at")
-    ids = list(due.values_list("id", flat=True))
-    for batch in batched(ids, _BATCH, strict=False):
-        with transaction.atomic():
-            for wrap_up in batch:
-                handover.session_changed(actions.remove(wrap_up, JobState.EXPIRED))
-    return {"wrap_ups": len(ids)} if ids else {}
+    if kind not in _KEPT:
+        return
+    expire = _expire_wrap_up if kind == "wrap_ups" else _expire_entry
+    after = UUID(int=0)
+    while page := list(_old(kind, before).filter(id__gt=after).values_list("id", "session_id")[:_PAGE]):
+        for row, session in page:
+            with transaction.atomic():
+                count = expire(row, session)
+            yield {kind: int(count)}
+        after = page[-1][0]
+
+
+_KEPT: Final[dict[str, type[SessionLog] | type[JournalEntry]]] = {
+    "wrap_ups": SessionLog,
+    "journal": JournalEntry,
+}
+
+
+def _old(kind: str, before: datetime) -> QuerySet[Any]:
+    rows: QuerySet[Any] = _KEPT[kind].objects.all()
+    # A session begins before it is last active; by its beginning there is an index.
+    return rows.filter(session_started_at__lt=before, session_last_activity_at__lt=before).order_by("id")
+
+
+def _expire_wrap_up(wrap_up: UUID, session: UUID) -> bool:
+    try:
+        actions.remove(wrap_up, JobState.EXPIRED)
+    except actions.NotFound:  # the customer deleted it a moment ago
+        return False
+    handover.session_changed(session)
+    return True
+
+
+def _expire_entry(entry: UUID, session: UUID) -> bool:
+    jobs.expire(session, JobKind.JOURNAL, JobKind.MOOD)
+    handover.session_changed(session)  # reads when the session was from what is deleted next
+    return JournalEntry.objects.filter(id=entry).delete()[0] > 0
 
 
 def erase() -> dict[str, int]:

@@ -55,7 +55,11 @@ STATES = {
         "Writing the notes did not work. I try again by myself, once a day; the conversation itself is kept.",
     ),
     "deleted": ("You deleted these notes", "They are gone, also from what I knew in later conversations."),
-    "expired": ("These notes have expired", "They were older than your retention period allows."),
+    "expired": (
+        "These notes have expired",
+        "They, or the conversation they would have been of, were older than your account keeps them. They are gone,"
+        " also from what I am told.",
+    ),
 }
 
 

@@ -112,12 +112,13 @@ def keep(new: New, vector: Vector | None, choice: Choice, now: datetime | None =
         return queries.opened(row)
 
 
-def delete(entry: UUID) -> None:
-    """Delete an entry with its versions, its vector, and its text in every prompt it stood in. NotFound."""
+def delete(entry: UUID, *, older_than: datetime | None = None) -> None:
+    """Delete an entry with its versions, its vector, and its text in every prompt it stood in. NotFound, also for one
+    that is not `older_than`."""
     with transaction.atomic():
         _one_at_a_time()
         row = MemoryEntry.objects.filter(id=entry).first()
-        if row is None:
+        if row is None or (older_than and row.updated_at >= older_than):
             raise NotFound
         MemoryVersion.objects.filter(entry_id=entry).delete()
         row.delete()

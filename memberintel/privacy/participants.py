@@ -13,6 +13,14 @@ it has a life of its own; shown beside the deletion, before and after it, each w
 `erase() -> dict[str, int]`: for a customer whose key is destroyed, delete what no sweep over the tables deletes;
 counts by what was deleted. Rows of every table go afterwards by themselves, see `memberintel.privacy.reach`.
 
+`purge(kind: str, before: datetime) -> Iterator[dict[str, int]]`: delete what is of that kind (`events`, `wrap_ups`,
+`journal`, `memory`) and was last touched before then, a day ago or longer; gives counts after each piece, which is a
+transaction of its own. What somebody else deleted meanwhile is none of its business. `past(kind, before) ->
+dict[str, int]` tells what it would delete.
+
+`expire_session(session: UUID) -> None`: the words of a session are being deleted because they are too old: what was
+never made of them never will be. Called before the session's row is locked.
+
 An archive holds every table of customers' own content row by row, also one that is new, unless a module says else:
 `LEFT_OUT` names tables it does not hold so, `HIDDEN` columns by table, `SHARED` tables of the tenant that each of its
 customers takes along. `export(archive: Archive) -> None` writes what a person reads, and what needs a form of its own.
@@ -55,6 +63,12 @@ def forget_session(session: UUID) -> dict[str, int]:
     for forget in taking_part("forget_session"):
         counts.update(forget(session))
     return dict(counts)
+
+
+def expire_session(session: UUID) -> None:
+    """Tell every participant that the session's words are too old and go."""
+    for expire in taking_part("expire_session"):
+        expire(session)
 
 
 def left_from_session(session: UUID) -> list[Left]:

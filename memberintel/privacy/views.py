@@ -1,4 +1,4 @@
-"""The privacy page: who looked, and what concerns the safety of the account."""
+"""The privacy page: how long things are kept, who looked, and what concerns the safety of the account."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from django.views.decorators.http import require_safe
 
 from memberintel.accounts.access import signed_in
 from memberintel.lib import paging
-from memberintel.privacy import queries
+from memberintel.privacy import queries, retention
 
 
 @require_safe
 @signed_in
 def privacy(request: HttpRequest) -> HttpResponse:
-    """What staff did with what is the customer's, newest first; with `?show=sign-ins` the sign-ins instead."""
+    """How long things are kept, and what staff did with what is the customer's, newest first; with `?show=sign-ins` the
+    sign-ins instead."""
     own = request.GET.get("show") == "sign-ins"
     read = queries.about_sign_in if own else queries.seen_by_staff
     try:
@@ -27,6 +28,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
     context = {
         "entries": shown,
         "own": own,
+        "kept": retention.told(),
         "paged": before is not None,
         "older": paging.address(shown[-1].at, shown[-1].id) if more else None,
     }

@@ -28,7 +28,7 @@ from memberintel.tenancy.desk import (
     people,
     record,
 )
-from memberintel.tenancy.models import Tenant, Tier, User
+from memberintel.tenancy.models import KEEPING, Tenant, Tier, User
 
 # The lists that can be narrowed to an account, in the order a person asks for them.
 ABOUT = (
@@ -55,8 +55,18 @@ class TierDesk(Edit):
     """What a tier includes."""
 
     list_display = ("name", "key", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
-    fields = ("key", "name", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
-    editable = ("name", "wrap_up_pages", "wrap_ups_injected", "memory_cap")
+    fieldsets = (
+        (None, {"fields": ("key", "name", "wrap_up_pages", "wrap_ups_injected", "memory_cap")}),
+        (
+            "How long content is kept",
+            {
+                "fields": KEEPING,
+                "description": "Empty or 0: for good. What is older is deleted in the next daily run, of every account"
+                " of this tier that says nothing else.",
+            },
+        ),
+    )
+    editable = ("name", "wrap_up_pages", "wrap_ups_injected", "memory_cap", *KEEPING)
     search_ids = ()  # three rows need no search
     owners = ()
     list_order = "key"
@@ -69,8 +79,17 @@ class TenantDesk(Edit):
     list_display = ("label", "tier", "people", "created_at")
     list_select_related = ("tier",)
     list_filter = (("tier", admin.RelatedFieldListFilter), Made)
-    fields = ("name", "id", "tier", "created_at", "colleagues", "look_at")
-    editable = ("tier",)
+    fieldsets = (
+        (None, {"fields": ("name", "id", "tier", "created_at", "colleagues", "look_at")}),
+        (
+            "How long content is kept",
+            {
+                "fields": KEEPING,
+                "description": "Empty: as the tier says. 0: for good. What is older is deleted in the next daily run.",
+            },
+        ),
+    )
+    editable = ("tier", *KEEPING)
     search_ids = ("id",)
     owners = ()
 
@@ -90,6 +109,8 @@ class TenantDesk(Edit):
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """The plain choice: tiers are edited on their own page."""
+        if db_field.name != "tier":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
         field = super().formfield_for_dbfield(db_field, request, **kwargs, using=SUPPORT)
         field.widget = getattr(field.widget, "widget", field.widget)
         return field

@@ -15,7 +15,22 @@ from memberintel.tenancy.context import current_customer_id, current_tenant_id, 
 from memberintel.tenancy.tenantless import USER_COLUMNS
 
 
-class Tier(models.Model):
+class Keeping(models.Model):
+    """How many days each kind of content is kept; 0 is for good. Empty leaves it to whoever says the default."""
+
+    keep_events = models.PositiveSmallIntegerField("conversations, in days", null=True, blank=True)
+    keep_wrap_ups = models.PositiveSmallIntegerField("wrap-ups, in days", null=True, blank=True)
+    keep_journal = models.PositiveSmallIntegerField("journal, in days", null=True, blank=True)
+    keep_memory = models.PositiveSmallIntegerField("MEMORY, in days", null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+KEEPING = tuple(field.name for field in Keeping._meta.fields)
+
+
+class Tier(Keeping):
     """What a tenant has paid for. Rows are edited by staff; code asks for a right, never for a name."""
 
     key = models.SlugField(primary_key=True)
@@ -33,8 +48,8 @@ class Tier(models.Model):
         return self.name
 
 
-class Tenant(models.Model):
-    """One paying account."""
+class Tenant(Keeping):
+    """One paying account. What it says of keeping goes before what its tier says."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120, blank=True)

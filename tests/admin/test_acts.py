@@ -126,6 +126,23 @@ def test_what_a_tier_includes_is_edited(desk: Client) -> None:
     assert Tier.objects.get(key="business").wrap_ups_injected == before.wrap_ups_injected
 
 
+def test_how_long_an_account_is_kept_is_set_by_a_lead_with_a_reason(charlie: Person) -> None:
+    page = f"/admin/tenancy/tenant/{charlie.scope.tenant_id}/change/"
+    form = {"tier": "free", "keep_events": 90, "keep_wrap_ups": 0, "reason": WHY}
+    sign_in(make_staff(role="support")).post(page, form)
+    assert Tenant.objects.get(id=charlie.scope.tenant_id).keep_events is None
+    lead = make_staff(role="lead")
+    desk = sign_in(lead)
+    assert desk.post(page, form | {"keep_events": -1}).status_code == 200
+    assert desk.post(page, form).status_code == 302
+    found = Tenant.objects.get(id=charlie.scope.tenant_id)
+    assert (found.keep_events, found.keep_wrap_ups, found.keep_journal) == (90, 0, None)
+    with scope(charlie.scope):
+        noted = AuditRow.objects.get(what=f"tenant {found.pk}")
+        assert (noted.action, noted.actor, noted.reason) == ("changed", lead.pk, WHY)
+        Tenant.objects.filter(pk=found.pk).update(keep_events=None)  # a run looks at every account there is
+
+
 def switch(desk: Client, action: str, user: User) -> str:
     posted = {"action": action, "_selected_action": str(user.pk), "index": 0, "reason": WHY}
     page: str = desk.post("/admin/tenancy/user/", posted, follow=True).content.decode()

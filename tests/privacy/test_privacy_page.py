@@ -12,7 +12,7 @@ from django.test import Client
 from memberintel.privacy import audit, opening
 from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import SYSTEM_TENANT_ID, Scope, scope
-from memberintel.tenancy.models import User
+from memberintel.tenancy.models import Tenant, User
 from memberintel.vault import destroy
 from tests.admin.staff import PASSWORD, clerk, make_staff, sign_in
 from tests.conftest import Person, make_person
@@ -41,6 +41,17 @@ def test_the_page_says_who_looked_what_and_why(alice: Person) -> None:
     assert "Support staff was let in, to look" in page
     assert "&lt;b&gt;their SOUL&lt;/b&gt; looks garbled" in page
     assert staff.email not in page  # the desk answers for its people
+
+
+def test_the_page_says_how_long_things_are_kept(alice: Person) -> None:
+    assert "Kept until you delete a conversation." in browser(alice).get("/privacy/").content.decode()
+    tenant = Tenant.objects.filter(pk=alice.scope.tenant_id)
+    tenant.update(keep_events=1, keep_memory=400)
+    page = browser(alice).get("/privacy/").content.decode()
+    assert "Kept for 1 day after the last message." in page
+    assert "An entry is kept for 400 days" in page
+    assert "Kept until you delete one." in page
+    tenant.update(keep_events=None, keep_memory=None)
 
 
 def test_nobody_has_looked(alice: Person) -> None:

@@ -73,8 +73,9 @@ def test_old_notes_expire_and_are_never_written_again(alice: Person, bob: Person
         for who, session in ((alice, old), (alice, new), (bob, others)):
             run(makers.do(job_of(who.scope, session).id, who.scope))
         with scope(alice.scope):
-            assert privacy.purge(now - timedelta(days=30)) == {"wrap_ups": 1}
-            assert privacy.purge(now - timedelta(days=30)) == {}
+            assert privacy.past("wrap_ups", now - timedelta(days=30)) == {"wrap_ups": 1}
+            assert list(privacy.purge("wrap_ups", now - timedelta(days=30))) == [{"wrap_ups": 1}]
+            assert list(privacy.purge("wrap_ups", now - timedelta(days=30))) == []
         backfill.run(later=nobody, at_once=True)
     assert job_of(alice.scope, old).state == JobState.EXPIRED
     assert wrap_ups(alice.scope, old) == []
@@ -85,6 +86,8 @@ def test_nothing_expires_on_the_day_it_was_written(alice: Person, login: Login) 
     session = talked(alice.scope, PLAN)
     with login("worker"):
         run(makers.do(job_of(alice.scope, session).id, alice.scope))
-    with scope(alice.scope), pytest.raises(actions.NotFound):
-        privacy.purge(clock.now())
+    with scope(alice.scope):
+        assert list(privacy.purge("wrap_ups", clock.now())) == [{"wrap_ups": 0}]
+        with pytest.raises(actions.NotFound):
+            actions.remove(wrap_ups(alice.scope, session)[0].id, JobState.EXPIRED)
     assert len(wrap_ups(alice.scope, session)) == 1

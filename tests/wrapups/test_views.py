@@ -348,7 +348,7 @@ def test_list_pages_ask_few_questions(alice: Person, many: list[UUID]) -> None:
         ("unfunded", "wrap-ups are used up"),
         ("failed", "once a day"),
         ("off_record", "off the record"),
-        ("expired", "retention period"),
+        ("expired", "older than your account keeps"),
     ],
 )
 def test_each_state_says_why(alice: Person, charlie: Person, state: str, words: str) -> None:
