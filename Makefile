@@ -24,7 +24,7 @@ help:
 	@echo "make openapi write docs/openapi.yaml from the code"
 	@echo "make smoke   play the main job end to end on private services"
 	@echo "make evals   play the continuity cases (PROVIDER=anthropic for a real model)"
-	@echo "make bench   measure it"
+	@echo "make bench   measure it (ARGS='sweep rls' for some)"
 	@echo "make audit   ask the registry for known faults of the packages used (needs pypi.org itself)"
 	@echo "make load    close 10,000 sessions of every sort, and compare what becomes of each with the rules"
 	@echo "make roles   print the SQL that makes the roles on a PostgreSQL of your own"
@@ -62,7 +62,7 @@ evals: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.continuity
 
 bench: ready
-	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.performance
+	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.performance $(ARGS)
 
 load: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.load

@@ -86,6 +86,28 @@ _APPEND = (
     " %s::double precision, %s)"
 )
 _CLOSE = "SELECT app.close_session(%s, %s, %s::jsonb, %s, %s, %s, %s)"
+_AND_DO_NOT_WAIT = ", set_config('synchronous_commit', 'off', true)"
+_CLOSED = (
+    "SELECT id, tenant_id, customer_id, started_at, ended_at, last_activity_at, close_reason, off_record, imported,"
+    " substantive, user_messages FROM sessions WHERE id = %s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What is told of a session that has closed."""
+
+    id: UUID
+    tenant_id: UUID
+    customer_id: UUID
+    started_at: datetime
+    ended_at: datetime
+    last_activity_at: datetime
+    close_reason: str
+    off_record: bool
+    imported: bool
+    substantive: bool
+    user_messages: int
 
 
 def append(
@@ -161,19 +183,28 @@ def _compaction_before(session: UUID, seq: int) -> int | None:
 
 
 def append_close(
-    session: UUID, draft: Draft, *, reason: str, at: datetime, before: datetime | None = None
-) -> int | None:
-    """Close the session with its last event; its number, or None for everybody but the one who closed it.
+    session: UUID,
+    draft: Draft,
+    *,
+    reason: str,
+    at: datetime,
+    before: datetime | None = None,
+    wait: bool = True,
+) -> Closed | None:
+    """Close the session with its last event; None for everybody but the one who closed it.
 
     For `idle` and `stream_closed`, `before` is the time until which there must have been silence, or the
-    goodbye, for the close to hold; a running turn holds both off.
+    goodbye, for the close to hold; a running turn holds both off. Without `wait` the commit does not wait for the
+    disk.
     """
     event = uuid7()
     row = (session, event, _clear(draft), _seal(event, draft), reason, at, before)
     with connection.cursor() as cursor:
-        cursor.execute(_CLOSE, row)
-        found = cursor.fetchone()[0]
-    return None if found is None else int(found)
+        cursor.execute(_CLOSE if wait else _CLOSE + _AND_DO_NOT_WAIT, row)
+        if cursor.fetchone()[0] is None:
+            return None
+        cursor.execute(_CLOSED, [session])
+        return Closed(*cursor.fetchone())
 
 
 def _clear(draft: Draft) -> str:

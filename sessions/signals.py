@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
-# Arguments: `session` (the row as it is after closing) and `now` (when it closed).
+# Arguments: `session` (a `log.Closed`) and `now` (when it closed).
 session_closed = Signal()
 
 # Arguments: `session` (its id) and `kind`. Sent for every event but the close, by the one append.

@@ -132,7 +132,7 @@ def retry(job: UUID, owner: Scope) -> bool:
     with scope(owner), transaction.atomic():
         if not jobs.put_back(job, clock.now()):
             return False
-        transaction.on_commit(partial(tasks.nudge, job, owner), robust=True)
+        transaction.on_commit(partial(tasks.nudge, [job], owner), robust=True)
     return True
 
 

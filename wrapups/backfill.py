@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
 from uuid import UUID
@@ -26,9 +26,9 @@ _Due = tuple[UUID, UUID, UUID]  # job, tenant, customer
 
 
 class Nudge(Protocol):
-    """Puts a job on the queue, to be tried in so many seconds."""
+    """Puts jobs of a customer on the queue, to be tried in so many seconds."""
 
-    def __call__(self, job: UUID, scope: Scope, *, seconds: float) -> None: ...
+    def __call__(self, jobs: Sequence[UUID], scope: Scope, *, seconds: float) -> None: ...
 
 
 def run(
@@ -93,7 +93,7 @@ async def _write_all(page: list[_Due], later: Nudge, run: Recorded, progressed: 
 async def _write(job: UUID, scope: Scope, later: Nudge) -> str:
     outcome = await makers.do(job, scope)
     if isinstance(outcome, Later):
-        await asyncio.to_thread(later, job, scope, seconds=outcome.seconds)
+        await asyncio.to_thread(later, [job], scope, seconds=outcome.seconds)
     return type(outcome).__name__.lower()
 
 

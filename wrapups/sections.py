@@ -90,8 +90,8 @@ async def _wait(pending: list[Owed], scope: Scope, request: SectionRequest) -> N
         return
     until = time.monotonic() + settings.WRAP_UP_WAIT_SECONDS
     await request.notice(NOTICE)
-    for one in queued:  # the queue may have been down when the session closed
-        await asyncio.to_thread(nudge, one.job_id, scope)
+    # The queue may have been down when the session closed.
+    await asyncio.to_thread(nudge, [one.job_id for one in queued], scope)
     ids = [one.session_id for one in queued]
     while time.monotonic() < until:
         states = await unit(scope, queries.states_of, ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from uuid import UUID
 
 from celery import shared_task
@@ -19,12 +20,22 @@ logger = logging.getLogger(__name__)
 
 
 @shared_task(base=TenantTask)  # type: ignore[untyped-decorator]
-def do_owed_work(job: str) -> None:
-    """Do one piece of work owed for a closed session; put it back on the queue for later where that makes sense."""
+def do_owed_work(*jobs: str) -> None:
+    """Do work owed for a closed session, all pieces at once; put back on the queue what makes sense later."""
     scope = current_scope()
-    outcome = asyncio.run(makers.do(UUID(job), scope))
-    if isinstance(outcome, Later):
-        nudge(UUID(job), scope, seconds=outcome.seconds)
+    asyncio.run(_do_all([UUID(job) for job in jobs], scope))
+
+
+async def _do_all(jobs: list[UUID], scope: Scope) -> None:
+    async def do(job: UUID) -> None:
+        outcome = await makers.do(job, scope)
+        if isinstance(outcome, Later):
+            await asyncio.to_thread(nudge, [job], scope, seconds=outcome.seconds)
+
+    results = await asyncio.gather(*map(do, jobs), return_exceptions=True)  # none breaks off the others
+    for error in results:
+        if isinstance(error, BaseException):
+            raise error
 
 
 def do_what_was_missed(run: Recorded) -> None:
@@ -38,16 +49,19 @@ def hand_over() -> int:
     return asyncio.run(carrier.carry())
 
 
-def nudge(job: UUID, scope: Scope, *, seconds: float = 0) -> None:
-    """Put the job on the queue. Never raises: the row is there, and the backfill finds it without the queue."""
+def nudge(jobs: Sequence[UUID], scope: Scope, *, seconds: float = 0) -> None:
+    """Put the customer's jobs on the queue, as one task. Never raises: the rows are there, and the backfill finds them
+    without the queue."""
     try:
         do_owed_work.apply_async(
-            (str(job),),
+            tuple(map(str, jobs)),
             {"tenant": str(scope.tenant_id), "customer": str(scope.customer_id)},
             countdown=seconds or None,
             retry=False,
         )
     except Exception as error:
         logger.warning(
-            "the queue takes nothing (%s): job %s waits for the backfill", type(error).__name__, job
+            "the queue takes nothing (%s): jobs %s wait for the backfill",
+            type(error).__name__,
+            ", ".join(map(str, jobs)),
         )

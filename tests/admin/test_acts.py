@@ -39,7 +39,7 @@ def desk(staff: User) -> Client:
 def nudged(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The jobs that were put on the queue."""
     found: list[UUID] = []
-    monkeypatch.setattr(tasks, "nudge", lambda job, scope, **more: found.append(job))
+    monkeypatch.setattr(tasks, "nudge", lambda jobs, scope, **more: found.extend(jobs))
     return found
 
 

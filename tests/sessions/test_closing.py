@@ -7,11 +7,12 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
-from sessions import actions, closing, lease, log
+from memberintel.vault.destroy import destroy_customer_key
+from sessions import actions, closing, lease, log, tasks
 from sessions.domain import events as kinds
 from sessions.models import CloseReason, Session
 from sessions.signals import session_closed
@@ -122,6 +123,59 @@ def test_the_sweep_names_what_is_due_across_tenants_by_ids_alone(
     assert due[left][3] == CloseReason.STREAM_CLOSED
     assert fresh not in due
     assert idle not in {row[0] for row in closing.due(now=now, idle=False, limit=10_000)}
+
+
+def test_the_sweep_hands_out_what_is_due_some_at_a_time(
+    alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[list[list[str]]] = []
+    monkeypatch.setattr(tasks, "TOGETHER", 1)
+    monkeypatch.setattr(tasks.close_due, "delay", handed.append)
+    mine = {str(_silent(alice)), str(_silent(bob))}
+    assert tasks.sweep() == len(handed)
+    assert all(len(some) == 1 for some in handed)
+    assert mine <= {some[0][0] for some in handed}
+
+
+def test_of_many_at_once_each_is_closed_by_its_own_lights(
+    alice: Person, bob: Person, charlie: Person
+) -> None:
+    silent, locked, spoke = _silent(alice), _silent(bob), _silent(charlie)
+    due = [
+        [str(session), str(person.scope.tenant_id), str(person.scope.customer_id), "idle"]
+        for session, person in ((locked, bob), (spoke, charlie), (silent, alice))
+    ]
+    with scope(charlie.scope):
+        Session.objects.update(ended_at=clock.now())  # a message came after all
+    with scope(bob.scope):
+        destroy_customer_key()
+    assert tasks.close_due(due) == 1
+    assert not _open(alice, silent)
+    assert _open(bob, locked)
+    assert _open(charlie, spoke)
+    assert tasks.close_due(due) == 0
+
+
+def test_only_a_close_by_the_sweep_does_not_wait_for_the_disk(alice: Person, bob: Person) -> None:
+    for person, wait in ((alice, True), (bob, False)):
+        session = _silent(person)
+        with scope(person.scope), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = on")
+            closing.close(session, reason=CloseReason.IDLE, by="clock", now=clock.now(), wait=wait)
+            cursor.execute("SHOW synchronous_commit")
+            assert cursor.fetchone()[0] == ("on" if wait else "off")
+
+
+def _silent(person: Person) -> UUID:
+    session = open_for(person)
+    with scope(person.scope):
+        Session.objects.filter(id=session).update(ended_at=clock.now() - TWO_HOURS)
+    return session
+
+
+def _open(person: Person, session: UUID) -> bool:
+    with scope(person.scope):
+        return Session.objects.get(id=session).is_open
 
 
 def _answered(person: Person, text: str, key: str) -> UUID:

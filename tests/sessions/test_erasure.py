@@ -257,9 +257,8 @@ def test_the_clock_closes_one_off_the_record_too(alice: Person, login: Login) ->
             ended_at=clock.now() - timedelta(hours=3), turn_lease_until=None
         )
     with login("worker"):
-        assert tasks.close(
-            str(session), "idle", tenant=str(alice.scope.tenant_id), customer=str(alice.scope.customer_id)
-        )
+        ids = [str(session), str(alice.scope.tenant_id), str(alice.scope.customer_id)]
+        assert tasks.close_due([[*ids, "idle"]]) == 1
     assert events(alice, session) == 0
 
 

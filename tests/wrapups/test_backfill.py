@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from io import StringIO
@@ -32,8 +32,8 @@ class Later:
     def __init__(self) -> None:
         self.jobs: list[UUID] = []
 
-    def __call__(self, job: UUID, scope: Scope, *, seconds: float) -> None:
-        self.jobs.append(job)
+    def __call__(self, jobs: Sequence[UUID], scope: Scope, *, seconds: float) -> None:
+        self.jobs += jobs
 
 
 def change(person: Person, session: UUID, **fields: Any) -> None:

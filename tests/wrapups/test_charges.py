@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
@@ -63,7 +63,7 @@ def state(who: Person, session: UUID) -> str:
 
 
 def fill(login: Login) -> None:
-    def later(job: UUID, scope: Any, *, seconds: float) -> None:
+    def later(jobs: Sequence[UUID], scope: Any, *, seconds: float) -> None:
         """Nothing is queued."""
 
     with login("worker"):

@@ -36,7 +36,7 @@ def test_a_substantive_session_owes_wrap_up_journal_and_mood(
     jobs = [job_of(alice.scope, session, kind) for kind in JobKind]
     assert [(job.state, job.attempt) for job in jobs] == [(JobState.QUEUED, 0)] * 3
     ids = {"tenant": str(alice.scope.tenant_id), "customer": str(alice.scope.customer_id)}
-    assert nudges == [((str(job.id),), ids) for job in jobs]
+    assert nudges == [(tuple(str(job.id) for job in jobs), ids)]
 
 
 def test_a_trivial_session_owes_none(alice: Person, nudges: list[tuple[Any, ...]]) -> None:
@@ -77,5 +77,5 @@ def test_a_queue_that_is_down_costs_a_moment_and_no_error(monkeypatch: pytest.Mo
     monkeypatch.setattr(app.conf, "broker_url", "redis://127.0.0.1:1/0")
     monkeypatch.setattr(app, "_pool", None)
     before = time.monotonic()
-    tasks.nudge(uuid4(), Scope(uuid4(), uuid4()))
+    tasks.nudge([uuid4()], Scope(uuid4(), uuid4()))
     assert time.monotonic() - before < 3

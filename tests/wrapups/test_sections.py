@@ -31,7 +31,7 @@ FIRST_DAY = datetime(2023, 7, 1, 16, 0, tzinfo=UTC)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is put on the queue; nobody works on it."""
     put: list[str] = []
-    monkeypatch.setattr(tasks.do_owed_work, "apply_async", lambda args, kwargs, **how: put.append(args[0]))
+    monkeypatch.setattr(tasks.do_owed_work, "apply_async", lambda args, kwargs, **how: put.extend(args))
     return put
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,7 +15,7 @@ from memberintel.llm.errors import Overloaded
 from memberintel.tenancy.context import Scope, scope
 from tests.conftest import Person
 from tests.wrapups.stage import PLAN, job_of, run, talked
-from wrapups import makers, work
+from wrapups import makers, tasks, work
 from wrapups.jobs import Claim, Store
 from wrapups.models import ClosingJob, JobKind, JobState
 
@@ -83,3 +84,26 @@ def test_work_nobody_can_do_is_left_alone(alice: Person, login: Login) -> None:
             work.NotOurs()
         )
     assert state(alice, job) == (JobState.QUEUED, "")
+
+
+def test_one_task_does_all_that_is_owed_for_a_session_and_none_waits_for_another(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, together = [uuid4() for _ in range(3)], asyncio.Barrier(3)
+    done: list[UUID] = []
+    again: list[list[UUID]] = []
+
+    async def do(job: UUID, who: Scope) -> work.Outcome:
+        await together.wait()
+        if job == jobs[0]:
+            raise ConnectionError
+        done.append(job)
+        return work.Later(9) if job == jobs[1] else work.Written()
+
+    monkeypatch.setattr(makers, "do", do)
+    monkeypatch.setattr(tasks, "nudge", lambda jobs, who, *, seconds: again.append(jobs))
+    ids = {"tenant": str(alice.scope.tenant_id), "customer": str(alice.scope.customer_id)}
+    with pytest.raises(ConnectionError):
+        tasks.do_owed_work(*map(str, jobs), **ids)
+    assert sorted(done) == sorted(jobs[1:])
+    assert again == [[jobs[1]]]
