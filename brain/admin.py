@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import action
 
-from brain.models import Document, KnowledgeDraft, MemoryEntry
+from brain.models import Document, DocumentVersion, KnowledgeDraft, MemoryEntry
 from brain.shared import actions as shared
 from memberintel.lib import clock
 from memberintel.tenancy.desk import SUPPORT, Look, Made, flag, labels, opener
@@ -33,6 +33,22 @@ class DocumentDesk(Look):
         return [opener(f"Open {row.kind.upper()}", row.kind, row.customer_id)]
 
 
+@admin.register(DocumentVersion)
+class VersionDesk(Look):
+    """What SOUL and BIBLE once said, as metadata: which version, by whom, when."""
+
+    list_display = ("at", "customer", "kind", "version", "author", "redacted_on")
+    list_filter = (Made,)
+    fields = (
+        *("id", "kind", "version", "customer_link", "tenant_link", "at", "author"),
+        *("restores", "session_id", "message_seq", "redacted_on"),
+    )
+
+    def opens(self, row: DocumentVersion) -> list[tuple[str, str]]:
+        """It stands among the others with the document."""
+        return [opener(f"Open {row.kind.upper()}", row.kind, row.customer_id)]
+
+
 @admin.register(MemoryEntry)
 class MemoryDesk(Look):
     """MEMORY of every customer: how much, from whom, how old; never its text."""
@@ -43,6 +59,10 @@ class MemoryDesk(Look):
         *("id", "customer_link", "tenant_link", "source", "version", "session_id", "message_seq"),
         *("embedder", "created_at", "updated_at"),
     )
+
+    def opens(self, row: MemoryEntry) -> list[tuple[str, str]]:
+        """What it says."""
+        return [opener("Open the entry", "memory", row.pk)]
 
 
 class ArticleForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs only

@@ -1,4 +1,4 @@
-"""SOUL and BIBLE as staff open and edit them on a customer's behalf: see memberintel.privacy.openable."""
+"""SOUL, BIBLE and MEMORY as staff open and edit them on a customer's behalf: see memberintel.privacy.openable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from django.http import QueryDict
 
 from brain import actions, queries
 from brain.domain.documents import Kind, Rejected, Stale
-from memberintel.privacy.openable import Editor, NotSaved, Openable, of_customer
+from brain.domain.memory import Changed, Memory, NotFound, NotKept
+from brain.memory import actions as remembering
+from brain.memory import queries as memories
+from brain.memory.actions import New
+from brain.models import MemoryEntry
+from memberintel.privacy.openable import Editor, Gone, NotSaved, Openable, of_customer, of_row
 
 VERSIONS: Final = 20
 
@@ -58,3 +63,56 @@ def _document(kind: Kind) -> Openable:
 
 soul = _document("soul")
 bible = _document("bible")
+
+
+# --- MEMORY ----------------------------------------------------------------------------------------------
+
+
+def _all(row: UUID, asked: Mapping[str, str]) -> dict[str, Any]:
+    return {"memories": memories.memories(), "cap": memories.cap()}
+
+
+def _one(row: UUID, asked: Mapping[str, str]) -> dict[str, Any]:
+    return {"memory": _memory(row), "before": memories.before(row)}
+
+
+def _memory(row: UUID) -> Memory:
+    found = memories.memory(row)
+    if found is None:
+        raise Gone
+    return found
+
+
+def _memory_form(row: UUID, typed: QueryDict | None) -> dict[str, Any]:
+    standing = _memory(row)
+    if typed is None:
+        return {"text": standing.text, "base_version": standing.version}
+    return {"text": typed.get("text", ""), "base_version": typed.get("base_version", "")}
+
+
+def _save_memory(row: UUID, typed: QueryDict, staff: UUID, reason: str) -> str:
+    """Write the entry anew. It is found by its words until the clock has made its vector."""
+    given = typed.get("base_version", "")
+    base = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    try:
+        saved = remembering.change(row, New(typed.get("text", ""), reason, "staff"), base_version=base)
+    except NotFound:
+        raise Gone from None
+    except Changed as changed:
+        raise NotSaved(
+            str(changed), status=409, fresh=changed.fresh, base_version=changed.fresh.version
+        ) from None
+    except NotKept as refused:
+        raise NotSaved(str(refused)) from None
+    return f"Saved as version {saved.version}, by support. The advisor goes by it from the next message on."
+
+
+memory_list = Openable("memories", "MEMORY", of_customer, "brain/desk/memories.html", _all)
+memory = Openable(
+    "memory",
+    "An entry of MEMORY",
+    of_row(MemoryEntry),
+    "brain/desk/memory.html",
+    _one,
+    Editor("brain/desk/memory_form.html", _memory_form, _save_memory),
+)

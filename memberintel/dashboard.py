@@ -30,7 +30,9 @@ PLACES = (
     ("tenancy_tier", "Tiers", "workspace_premium"),
     ("chat_session", "Sessions", "forum"),
     ("wrapups_sessionlog", "Wrap-ups", "summarize"),
+    ("wrapups_journalentry", "Journal", "auto_stories"),
     ("brain_document", "Documents", "description"),
+    ("brain_documentversion", "Versions", "history"),
     ("brain_memoryentry", "Memory", "lightbulb"),
     ("brain_knowledgedraft", "Shared knowledge", "menu_book"),
     ("wrapups_closingjob", "Closing jobs", "pending_actions"),
@@ -42,9 +44,9 @@ PLACES = (
 RECORD = (("privacy_auditrow", "Audit", "visibility"), ("privacy_staffrequest", "Requests", "how_to_reg"))
 GROUPS = (
     ("Customers", PLACES[:3]),
-    ("Content, as metadata", PLACES[3:7]),
-    ("For all", PLACES[7:8]),
-    ("Work and cost", PLACES[8:]),
+    ("Content, as metadata", PLACES[3:9]),
+    ("For all", PLACES[9:10]),
+    ("Work and cost", PLACES[10:]),
     ("On record", RECORD),
 )
 

@@ -473,8 +473,11 @@ REQUEST_LIMIT_BYTES = 8_000_000  # of any request, files and all; over it, nothi
 OPENABLE: list[str] = [
     "brain.desk.soul",
     "brain.desk.bible",
+    "brain.desk.memory_list",
+    "brain.desk.memory",
     "sessions.desk.session",
     "wrapups.desk.wrap_up",
+    "wrapups.desk.journal_days",
     "memberintel.privacy.openable.request",
 ]
 ACCESS_GRANT_SECONDS = 30 * 60  # how long one reason lets a member of staff look

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, opener, record
 from wrapups import actions
-from wrapups.models import ClosingJob, JobState, SessionLog
+from wrapups.models import ClosingJob, JobState, JournalEntry, SessionLog
 
 STATES: dict[str, str] = {
     JobState.QUEUED: "info",
@@ -38,7 +38,7 @@ class SessionLogDesk(Look):
         "edited",
     )
     list_filter = (
-        flag("edited", "edited", "Edited by the customer", Q(edited_at__isnull=False)),
+        flag("edited", "edited", "Edited by a person", Q(edited_at__isnull=False)),
         flag("shortened", "shortened", "Shortened to fit", Q(shortened=True)),
         Made,
     )
@@ -54,11 +54,32 @@ class SessionLogDesk(Look):
 
     @admin.display(description="edited", boolean=True)
     def edited(self, row: SessionLog) -> bool:
-        """Whether the customer has changed it."""
+        """Whether the customer, or staff on their behalf, changed it."""
         return row.edited_at is not None
 
     @admin.display(description="session")
     def session_link(self, row: SessionLog) -> SafeString:
+        """The session it is of."""
+        return link("chat_session", row.session_id, str(row.session_id))
+
+
+@admin.register(JournalEntry)
+class JournalDesk(Look):
+    """Places of sessions in the journal: by which model, whether edited."""
+
+    list_display = ("created_at", "customer", "blob_by", "feeling_by", "edited_at")
+    list_filter = (Made,)
+    fields = (
+        *("id", "customer_link", "tenant_link", "session_link", "created_at"),
+        *("session_started_at", "session_last_activity_at", "blob_by", "feeling_by", "edited_at"),
+    )
+
+    def opens(self, row: JournalEntry) -> list[tuple[str, str]]:
+        """It stands among the others."""
+        return [opener("Open the journal", "journal", row.customer_id)]
+
+    @admin.display(description="session")
+    def session_link(self, row: JournalEntry) -> SafeString:
         """The session it is of."""
         return link("chat_session", row.session_id, str(row.session_id))
 

@@ -79,6 +79,9 @@ class WrapUpOut(serializers.Serializer[Any]):
     session_last_activity_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
     edited_at = serializers.DateTimeField(allow_null=True)
+    edited_by_staff = serializers.BooleanField(
+        help_text="Whether our support edited it last, on your behalf."
+    )
     readable = serializers.BooleanField(help_text="False when it cannot be opened; then the texts are empty.")
     summary = serializers.CharField()
     decisions = ItemOut(many=True)

@@ -1,15 +1,20 @@
-"""Wrap-ups as staff open and edit them on a customer's behalf: see memberintel.privacy.openable."""
+"""Wrap-ups as staff open and edit them on a customer's behalf, and the journal as they open it.
+
+See memberintel.privacy.openable.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import date
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import QueryDict
 
-from memberintel.privacy.openable import Editor, Gone, NotSaved, Openable, of_row
+from memberintel.privacy.openable import Editor, Gone, NotSaved, Openable, of_customer, of_row
 from wrapups import actions, forms, queries
+from wrapups.journal import queries as journal
 from wrapups.models import SessionLog
 from wrapups.queries import WrapUp
 
@@ -66,3 +71,22 @@ wrap_up = Openable(
     _show,
     Editor("wrapups/desk/wrap_up_form.html", _form, _save),
 )
+
+
+# --- the journal -----------------------------------------------------------------------------------------
+
+DAYS: Final = 20  # on a page
+
+
+def _journal(row: UUID, asked: Mapping[str, str]) -> dict[str, Any]:
+    where = journal.zone()
+    try:
+        before = date.fromisoformat(asked.get("before", ""))
+    except ValueError:
+        before = None
+    found = journal.days_written(before, where, DAYS + 1)
+    days = [day for one in found[:DAYS] for day in journal.between(one, one, where)]
+    return {"days": days, "older": found[DAYS - 1] if len(found) > DAYS else None, "where": where}
+
+
+journal_days = Openable("journal", "Journal", of_customer, "wrapups/desk/journal.html", _journal)

@@ -56,6 +56,7 @@ class WrapUp:
     shortened: bool
     dropped: int
     edited_at: datetime | None
+    edited_by_staff: bool = False
 
     @property
     def lasted(self) -> bool:
@@ -350,6 +351,7 @@ def _opened(row: SessionLog, known: Mapping[str, OpenItem]) -> WrapUp:
         shortened=row.shortened,
         dropped=row.dropped,
         edited_at=row.edited_at,
+        edited_by_staff=row.edited_by not in (None, row.customer_id),
         **texts,
     )
 

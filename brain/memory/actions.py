@@ -82,9 +82,15 @@ async def remember(new: New, who: Scope, choice: Choice | None = None) -> Memory
     decided), Full (at the cap, unless one is replaced). Without an embedder it is kept all the same, and found by
     its words until there is one.
     """
-    new = replace(new, text=_checked(new.text), reason=clean(new.reason).strip()[: _reason_limit()])
+    new = _fit(new)
     vector = await embedding.vector(new.text, who)
     return await unit(who, keep, new, vector, choice or Choice())
+
+
+def change(entry: UUID, new: New, *, base_version: int) -> Memory:
+    """Put a text in the place of an entry's, inside a transaction, where no embedder can be asked: it has its vector
+    soon after. Raises as `remember`."""
+    return keep(_fit(new), None, Choice(replace=entry, base_version=base_version))
 
 
 def keep(new: New, vector: Vector | None, choice: Choice, now: datetime | None = None) -> Memory:
@@ -123,6 +129,10 @@ def delete(entry: UUID, *, older_than: datetime | None = None) -> None:
         MemoryVersion.objects.filter(entry_id=entry).delete()
         row.delete()
         parts.remove_parts(source_kind=queries.SOURCE, source_id=entry)
+
+
+def _fit(new: New) -> New:
+    return replace(new, text=_checked(new.text), reason=clean(new.reason).strip()[: _reason_limit()])
 
 
 def _checked(text: str) -> str:

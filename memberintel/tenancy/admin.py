@@ -34,8 +34,10 @@ from memberintel.tenancy.models import KEEPING, Tenant, Tier, User
 ABOUT = (
     ("chat_session", "Sessions"),
     ("wrapups_sessionlog", "Wrap-ups"),
+    ("wrapups_journalentry", "Journal"),
     ("wrapups_closingjob", "Closing jobs"),
     ("brain_document", "Documents"),
+    ("brain_documentversion", "Versions"),
     ("brain_memoryentry", "Memory"),
     ("usage_ledgerentry", "Ledger"),
     ("privacy_auditrow", "Audit"),
@@ -192,7 +194,8 @@ class UserDesk(Look):
         if not row.tenant_id:
             return []
         erase = ("Ask for their erasure", reverse("admin:ask_erasure", args=[row.pk]))
-        return [opener("Open SOUL", "soul", row.pk), opener("Open BIBLE", "bible", row.pk), erase]
+        kinds = {"SOUL": "soul", "BIBLE": "bible", "MEMORY": "memories", "the journal": "journal"}
+        return [*(opener(f"Open {words}", kind, row.pk) for words, kind in kinds.items()), erase]
 
     @admin.display(description="account")
     def account(self, row: User) -> SafeString | str:

@@ -20,6 +20,7 @@ _METADATA: Final = (
     *("chat.view_session", "wrapups.view_sessionlog", "brain.view_document"),
     *("wrapups.view_closingjob", "privacy.view_auditrow", "privacy.view_staffrequest"),
     *("usage.view_chargecounter", "brain.view_memoryentry", "brain.view_knowledgedraft"),
+    *("wrapups.view_journalentry", "brain.view_documentversion"),
 )
 _SUPPORT: Final = (
     *_METADATA,

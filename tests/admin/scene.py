@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from brain.actions import save_document
 from brain.memory.actions import Choice, New, keep
-from brain.models import Document, KnowledgeDraft
+from brain.models import Document, DocumentVersion, KnowledgeDraft
 from memberintel import report as monthly
 from memberintel.accounts import actions as accounts
 from memberintel.accounts.domain import Person as Told
@@ -23,7 +23,7 @@ from sessions.models import Session
 from tests.admin.staff import clerk
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
-from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
+from wrapups.models import ClosingJob, JobKind, JobState, JournalEntry, SessionLog
 
 PLANTED = "Zanzibarquagga"
 SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all members of the site by Friday."
@@ -57,6 +57,13 @@ def plant(person: Person) -> Scene:
         memory = keep(New(SENTENCE, PLANTED, "customer"), None, Choice(keep_both=True))
     with login_as("worker"), scope(person.scope):  # nobody else may write one
         wrap_up = _wrap_up(row)
+        entry = JournalEntry.objects.create(
+            session_id=session,
+            session_started_at=row.started_at,
+            session_last_activity_at=row.last_activity_at,
+            blob=SENTENCE,
+        )
+        version = DocumentVersion.objects.get(kind="soul")
     with login_as("owner"):
         draft = KnowledgeDraft.objects.create(
             slug=uuid4().hex, title="On hives", topic="Beekeeping", text="x"
@@ -81,7 +88,9 @@ def plant(person: Person) -> Scene:
         "usage.ChargeCounter": counter.id,
         "usage.MonthlyReport": report.id,
         "brain.Document": document.id,
+        "brain.DocumentVersion": version.id,
         "brain.MemoryEntry": memory.id,
+        "wrapups.JournalEntry": entry.id,
         "brain.KnowledgeDraft": draft.id,
         "tenancy.User": person.user.id,
         "tenancy.Tenant": person.user.tenant_id,

@@ -7,11 +7,12 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.http import QueryDict
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from brain import queries as brain
-from brain.models import Document
+from brain.models import Document, MemoryEntry
 from memberintel.privacy import openable
 from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import scope
@@ -19,10 +20,11 @@ from tests.admin.scene import PLANTED, Scene, plant
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import make_person
 from tests.tenancy.databases import connected_as
+from wrapups import actions, forms
 from wrapups import queries as wrapups
 
 WHY = "They wrote that their documents look garbled"
-KINDS = ("soul", "bible", "session", "wrap_up", "request")
+KINDS = ("soul", "bible", "session", "wrap_up", "request", "memories", "memory", "journal")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,7 @@ def key(scene: Scene, kind: str) -> Any:
         "session": scene.rows["chat.Session"],
         "wrap_up": scene.rows["wrapups.SessionLog"],
         "request": scene.rows["privacy.StaffRequest"],
+        "memory": scene.rows["brain.MemoryEntry"],
     }
     return ids.get(kind, scene.person.user.pk)
 
@@ -157,7 +160,31 @@ def test_a_wrap_up_is_edited_and_a_stale_edit_is_not(lead: Client, scene: Scene)
     with scope(scene.person.scope):
         found = wrapups.get_wrap_up(key(scene, "wrap_up"))
     assert found is not None
-    assert found.summary == "We spoke."
+    assert (found.summary, found.edited_by_staff) == ("We spoke.", True)
+    theirs = Client()
+    theirs.force_login(scene.person.user, "django.contrib.auth.backends.ModelBackend")
+    for page in ("/wrap-ups/", f"/wrap-ups/{key(scene, 'wrap_up')}/"):
+        assert "edited by our support" in theirs.get(page).content.decode()
+    with scope(scene.person.scope):
+        actions.edit(key(scene, "wrap_up"), forms.read(QueryDict("summary=Mine")), by=scene.person.user.pk)
+    assert "edited by you" in theirs.get("/wrap-ups/").content.decode()
+
+
+def test_an_entry_of_memory_is_edited_and_a_stale_edit_is_not(lead: Client, scene: Scene) -> None:
+    give_reason(lead, scene)
+    assert PLANTED in lead.get(address(scene, "memory", "open_edit")).content.decode()
+    posted = {"text": "Prices stay.", "base_version": "1", "reason": WHY}
+    done = lead.post(address(scene, "memory", "open_edit"), posted, follow=True).content.decode()
+    assert "Saved as version 2, by support" in done
+    again = lead.post(address(scene, "memory", "open_edit"), posted | {"text": "Prices fall."})
+    assert again.status_code == 409
+    assert "Prices fall." in again.content.decode()
+    empty = lead.post(address(scene, "memory", "open_edit"), posted | {"text": " ", "base_version": "2"})
+    assert empty.status_code == 400
+    with scope(scene.person.scope):
+        row = MemoryEntry.objects.get(id=key(scene, "memory"))
+        assert (row.text, row.source, row.reason, row.embedder) == ("Prices stay.", "staff", WHY, "")
+        assert AuditRow.objects.get(action="edited").what == f"memory {row.id}"
 
 
 def test_support_opens_and_is_offered_no_edit(scene: Scene) -> None:

@@ -154,7 +154,7 @@ def test_pages_of_packages_are_left_out() -> None:
         *("TierDesk", "TenantDesk", "UserDesk", "SessionDesk", "DocumentDesk"),
         *("SessionLogDesk", "ClosingJobDesk", "RunDesk", "LedgerDesk"),
         *("ChargeCounterDesk", "MonthlyReportDesk"),
-        *("MemoryDesk", "KnowledgeDesk"),
+        *("MemoryDesk", "KnowledgeDesk", "VersionDesk", "JournalDesk"),
     }
 
 

@@ -28,6 +28,8 @@ LISTS = {
     "usage.LedgerEntry": {LEAD, ENGINEER},
     "usage.MonthlyReport": {LEAD, ENGINEER},
     "usage.ChargeCounter": {SUPPORT, LEAD},
+    "brain.DocumentVersion": {SUPPORT, LEAD},
+    "wrapups.JournalEntry": {SUPPORT, LEAD},
     "brain.MemoryEntry": {SUPPORT, LEAD},
     "brain.KnowledgeDraft": {SUPPORT, LEAD},
 }
