@@ -8,7 +8,7 @@ from datetime import date
 
 from wrapups.domain.journal import ENERGIES, MOOD_WORDS, MOODS, Day
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 220, 78, 14, 14, 28
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 220, 100, 14, 14, 32
 
 
 @dataclass(frozen=True)
