@@ -73,7 +73,7 @@ class Told:
             parts.append("What stands out:\n" + "\n".join(f"- {line.text}" for line in self.notable))
         if plain:
             parts.append("The numbers:\n" + "\n".join(f"- {line}" for line in plain))
-        return "\n".join(parts)
+        return "\n\n".join(parts)
 
 
 def told(source: SourceKind, days: Iterable[Day]) -> Told | None:

@@ -38,6 +38,7 @@ def test_trends_against_a_week_and_a_month() -> None:
     days[LAST] = Numbers({"active_members": 142, "new": 3, "churned": 2}, {"USD": 695_800})
     assert told(days).text.split("\n") == [
         "Through 30 November 2026, from an uploaded file.",
+        "",  # else the line would be read as a part of what stands above it
         "The numbers:",
         "- Active members: 142 on 30 November 2026; a week before 138 (+4, +3 %); 30 days before 131 (+11, +8 %).",
         "- MRR: 6,958.00 USD on 30 November 2026.",
