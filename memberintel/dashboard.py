@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 
 from memberintel.lib import clock
 from memberintel.tenancy.desk import SUPPORT
-from memberintel.usage import runs, spending
+from memberintel.usage import daily, runs, spending
 from memberintel.usage.models import MonthlyReport, Run
 from memberintel.usage.plot import plot
 from sessions import oversight as sessions
@@ -149,7 +149,8 @@ def _writer(owed: Owed, now: datetime) -> Sign:
 def _clock(found: list[Run], now: datetime) -> Sign:
     """Whether each step of the daily run came, and how it ended last."""
     page = _list("usage_run")
-    last = {run.kind: run for run in reversed(found) if run.kind in settings.DAILY_STEPS}
+    steps = {kind for kind in settings.DAILY_STEPS if daily.wanted(kind)}
+    last = {run.kind: run for run in reversed(found) if run.kind in steps}
     if not last:
         return Sign("watch", "Daily run", "never", "It comes after 03:00 UTC.", page)
     newest = max(last.values(), key=lambda run: run.started_at)

@@ -367,7 +367,14 @@ DAILY_STEPS = {
     "wrap_up_backfill": "wrapups.tasks.do_what_was_missed",
     "retention": "memberintel.privacy.retention.step",
     "monthly_report": "memberintel.report.step",
+    "pooling": "wrapups.pooling.review.step",
 }
+# Steps that are not always wanted, and what says whether they are: otherwise no run of theirs is begun.
+DAILY_STEPS_WHERE = {"pooling": "wrapups.pooling.choices.running"}
+
+# Pooling across tenants: see docs/adr/0006-what-pooling-shows.md before making either larger or smaller.
+POOLING_SHARE = 0.8  # of the tenants that take part, drawn anew for each review
+POOLING_EVERY_DAYS = 7
 
 # Tokens each section of a prompt may have, of text as it was written; entries above it give way whole, and the
 # section says so. Documents within their own limits always fit.

@@ -22,6 +22,7 @@ from wrapups import jobs, marks, queries, tasks
 from wrapups.domain.render import SOURCE_DRAFT, SOURCE_WRAP_UP
 from wrapups.handover import actions as handover
 from wrapups.models import JobState, MarkState, SessionLog
+from wrapups.pooling import choices as pooling
 
 LIMIT_WORDS = 1000  # a person may write more than a model, but it is still read into every prompt
 
@@ -86,6 +87,7 @@ def edit(wrap_up: UUID, change: Edit, *, by: UUID, now: datetime | None = None) 
         row.edited_at, row.edited_by = now or clock.now(), by
         row.save(update_fields=_EDITED)
         handover.session_changed(row.session_id)
+        pooling.forget(wrap_up)
         transaction.on_commit(lambda: analytics.record("wrapup_edited"))
 
 

@@ -8,6 +8,24 @@ from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.models import PrivateModel, TenantModel
 from memberintel.vault.fields import SealedJSON, SealedText
+from wrapups.pooling.models import LegalReview, PooledGroup, PooledSupport, PoolingChoice
+
+__all__ = [
+    "ClosingJob",
+    "ExternalDeletion",
+    "HandOver",
+    "HandOverConsent",
+    "ItemMark",
+    "JobKind",
+    "JobState",
+    "JournalEntry",
+    "LegalReview",
+    "MarkState",
+    "PooledGroup",
+    "PooledSupport",
+    "PoolingChoice",
+    "SessionLog",
+]
 
 
 class SessionLog(PrivateModel):

@@ -19,6 +19,7 @@ from wrapups.models import JobKind, JobState, JournalEntry, SessionLog
 
 _PAGE = 100
 
+LEFT_OUT: Final = ("pooled_support",)  # ids that mean nothing to the customer, and nothing in another account
 HIDDEN: Final = {"closing_jobs": ("lease_until",)}  # of running processes
 
 

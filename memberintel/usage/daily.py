@@ -38,8 +38,14 @@ class Step:
 def run(*, at_once: bool = False) -> Iterator[Step]:
     """Do the steps that are due, or with `at_once` all; each as it ends. One that breaks does not stop the others."""
     for kind, path in settings.DAILY_STEPS.items():
-        if at_once or due(kind, clock.now()):
+        if wanted(kind) and (at_once or due(kind, clock.now())):
             yield _do(kind, path)
+
+
+def wanted(kind: str) -> bool:
+    """Whether the step is switched on."""
+    where = settings.DAILY_STEPS_WHERE.get(kind)
+    return where is None or bool(import_string(where)())
 
 
 def due(kind: str, now: datetime) -> bool:

@@ -39,6 +39,7 @@ FATE: dict[str, str] = {
         (
             *("sessions", "session_events", "session_terms", "search_progress", "forgot_reports"),
             *("session_logs", "closing_jobs", "journal_entries", "hand_overs", "item_resolutions"),
+            "pooled_support",
             *("documents", "document_versions", "prompt_parts", "memory_entries", "memory_versions"),
             *("profiles", "api_tokens", "invitations", "account_emailaddress", "account_emailconfirmation"),
             *("mfa_authenticator", "django_session"),
@@ -53,11 +54,18 @@ FATE: dict[str, str] = {
 # Of a tenant as a whole, or of nobody.
 OF_TENANTS = {
     *("sites", "sources", "metric_snapshots", "heartbeats", "charges", "charge_counters", "budget_resets"),
-    *("tenant_months", "hand_over_consents", "knowledge", "knowledge_drafts"),
+    *(
+        "tenant_months",
+        "hand_over_consents",
+        "pooling_choices",
+        "pooled_groups",
+        "knowledge",
+        "knowledge_drafts",
+    ),
 }
 OF_NOBODY = {
     *("tiers", "tier_budgets", "tenants", "auth_group", "auth_permission", "django_content_type", "runs"),
-    *("monthly_reports", '"vault"."keks"', "django_admin_log", "external_deletions"),
+    *("monthly_reports", '"vault"."keks"', "django_admin_log", "external_deletions", "legal_reviews"),
 }
 
 

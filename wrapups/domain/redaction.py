@@ -23,7 +23,8 @@ BREAK: Final = "…"
 LONGEST_READ: Final = 2_000  # characters of an item
 LEAST_KNOWN: Final = 0.6  # of the words of an item; with fewer nothing of it is used
 LEAST_WORDS: Final = 3  # that carry a meaning
-LONGEST_PHRASE: Final = 5  # words
+SHORTEST_PHRASE: Final = 2  # words
+LONGEST_PHRASE: Final = 5
 
 type Run = tuple[str, ...]
 
@@ -72,15 +73,15 @@ def redact(text: str) -> str:
 
 
 def phrases(redacted: str) -> frozenset[Run]:
-    """Every phrase of a redacted text that could be shown: up to LONGEST_PHRASE words in a row, within one run, that
-    neither begins nor ends with a little word."""
+    """Every phrase of a redacted text that could be shown: a few words in a row, within one run, that neither begin nor
+    end with a little word."""
     little = plain().little
     found: set[Run] = set()
     for run in _split(redacted):
         for begin, first in enumerate(run):
             if first in little:
                 continue
-            ends = range(begin + 1, min(begin + LONGEST_PHRASE, len(run)) + 1)
+            ends = range(begin + SHORTEST_PHRASE, min(begin + LONGEST_PHRASE, len(run)) + 1)
             found.update(run[begin:end] for end in ends if run[end - 1] not in little)
     return frozenset(found)
 

@@ -148,7 +148,7 @@ def test_a_phrase_lies_within_a_run_and_carries_a_meaning() -> None:
     found = {
         " ".join(phrase) for phrase in phrases(redact("Raise the price for Olga and tell the members soon"))
     }
-    assert found == {"raise", "raise the price", "price", "tell", "tell the members", "members"}
+    assert found == {"raise the price", "tell the members"}
 
 
 mixed = st.lists(
