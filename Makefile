@@ -4,6 +4,7 @@
 UV_VERSION = 0.13.9
 PYTHON = .venv/bin/python
 WITH_SERVICES = $(PYTHON) -m memberintel.embedded exec
+AUDIT = .tools/bin/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --requirement /dev/stdin --no-deps --disable-pip
 PACKAGES = manage.py memberintel brain sessions wrapups evals tests
 
 export UV_CACHE_DIR ?= $(CURDIR)/.tools/cache
@@ -19,13 +20,13 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 help:
 	@echo "make run     serve the product with demo data on http://127.0.0.1:8000 (PORT=8001 for another port)"
 	@echo "make test    run the tests (ARGS='tests/vault -k seal' for some)"
-	@echo "make lint    check style, types, import contracts, templates and migrations"
+	@echo "make lint    check style, types, import contracts, templates, migrations, and packages for known faults"
 	@echo "make format  put the code into the style that lint asks for"
 	@echo "make openapi write docs/openapi.yaml from the code"
 	@echo "make smoke   play the main job end to end on private services"
 	@echo "make evals   play the continuity cases (PROVIDER=anthropic for a real model)"
 	@echo "make bench   measure it (ARGS='sweep rls' for some)"
-	@echo "make audit   ask the registry for known faults of the packages used (needs pypi.org itself)"
+	@echo "make audit   ask the registry for known faults of the packages used, where it knows any"
 	@echo "make load    close 10,000 sessions of every sort, and compare what becomes of each with the rules"
 	@echo "make roles   print the SQL that makes the roles on a PostgreSQL of your own"
 
@@ -38,7 +39,7 @@ test: ready
 # Reading the settings takes a key, checking migrations takes no database: Django warns that it found none.
 lint: export SECRET_KEY ?= lint
 lint: export PYTHONWARNINGS = ignore::RuntimeWarning
-lint: ready
+lint: ready audit
 	.venv/bin/ruff check $(PACKAGES)
 	.venv/bin/ruff format --check $(PACKAGES)
 	.venv/bin/mypy $(PACKAGES)
@@ -67,9 +68,11 @@ bench: ready
 load: ready
 	@$(WITH_SERVICES) --private -- $(PYTHON) -m evals.load
 
-# Not a part of lint: a mirror of the registry that has no data on vulnerabilities would pass everything.
+# An old Jinja tells whether the registry has data on faults at all; one without (a mirror) would pass everything.
 audit: ready
-	.tools/bin/uv export --frozen --no-emit-project --no-hashes --quiet | .tools/bin/uv tool run pip-audit --strict -r /dev/stdin --no-deps --disable-pip
+	@if echo jinja2==2.4.1 | $(AUDIT) --format json 2>/dev/null | grep -qE '(PYSEC|GHSA|CVE)-'; \
+	then .tools/bin/uv export --frozen --no-emit-project --no-hashes --quiet | $(AUDIT) --strict; \
+	else echo "The packages were not checked for known faults: the registry in use has no data on them."; fi
 
 roles: ready
 	@$(PYTHON) -m memberintel.tenancy.roles
