@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Q
 from django.http import HttpRequest
+from django.urls import reverse
 
 from memberintel.privacy import requests
 from memberintel.privacy.models import AuditRow, StaffRequest
@@ -57,8 +58,11 @@ class RequestDesk(Look):
         return request.user.has_perms(["privacy.view_staffrequest", "privacy.ask_erasure"])
 
     def opens(self, row: StaffRequest) -> list[tuple[str, str]]:
-        """Why it was asked for."""
-        return [opener("Read the reason", "request", row.pk)] if row.customer_id else []
+        """Why it was asked for, and the page on which it is carried out."""
+        if not row.customer_id:
+            return []
+        page = ("Where it stands", reverse("admin:ask_erasure", args=[row.customer_id]))
+        return [opener("Read the reason", "request", row.pk), page]
 
     @labels("state", {"open": "warning", "approved": "info", "done": "success"})
     def state(self, row: StaffRequest) -> str:

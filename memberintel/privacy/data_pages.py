@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import cast
 
 from asgiref.sync import sync_to_async
@@ -10,15 +9,12 @@ from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from kombu.exceptions import OperationalError
 
 from memberintel.accounts.access import signed_in
 from memberintel.privacy import erase, export, sending, tasks
 from memberintel.tenancy.context import Scope, current_scope
 from memberintel.tenancy.models import User
 from memberintel.vault.errors import CannotOpen
-
-logger = logging.getLogger(__name__)
 
 BUSY = "Others are taking copies just now. Try again in a minute; nothing is lost meanwhile."
 LOCKED = "What is yours cannot be opened just now, so there is no copy to take. We have been told; try again later."
@@ -72,13 +68,6 @@ def erase_page(request: HttpRequest) -> HttpResponse:
             problem = refused.text
     if problem:
         return render(request, "privacy/erase.html", {"problem": problem}, status=409)
-    _nudge()
+    tasks.nudge()
     logout(request)
     return render(request, "privacy/erasing.html", {"erasure": begun})
-
-
-def _nudge() -> None:
-    try:
-        tasks.go_on_erasing.delay()
-    except OperationalError:  # the queue is down; the clock goes on with it
-        logger.warning("the queue is down: the erasure waits for the clock")

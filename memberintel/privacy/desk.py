@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_http_methods
 
-from memberintel.privacy import openable, opening, requests
+from memberintel.privacy import desk_copy, desk_erase, openable, opening
 from memberintel.privacy.models import AccessGrant
 from memberintel.privacy.openable import Editor, Gone, NotSaved, Openable
 from memberintel.tenancy.context import Scope
@@ -29,7 +29,8 @@ def urls() -> list[URLPattern]:
     return [
         path("open/<str:kind>/<uuid:row>/", guarded(open_content), name="open"),
         path("open/<str:kind>/<uuid:row>/edit/", guarded(edit_content), name="open_edit"),
-        path("erase/<uuid:customer>/", guarded(ask_erasure), name="ask_erasure"),
+        *desk_erase.urls(),
+        *desk_copy.urls(),
     ]
 
 
@@ -58,40 +59,6 @@ def edit_content(request: HttpRequest, kind: str, row: UUID) -> HttpResponse:
     if request.method == "POST":
         return _saved(request, what, what.editor, whose, row)
     return _form(request, what, what.editor, whose, row)
-
-
-@require_http_methods(["GET", "POST"])
-def ask_erasure(request: HttpRequest, customer: UUID) -> HttpResponse:
-    """Ask that a customer be erased. Nothing happens until a second person approves."""
-    if not request.user.has_perm("privacy.ask_erasure"):
-        raise PermissionDenied
-    whose = openable.of_customer(customer)
-    if whose is None:
-        raise Http404
-    problem, status = "", 200
-    if request.method == "POST":
-        try:
-            requests.ask_erasure(
-                staff=cast(User, request.user), whose=whose, reason=request.POST.get("reason", "")
-            )
-        except NoReason:
-            problem, status = TOO_SHORT, 400
-        except requests.Refused as refusal:
-            problem, status = refusal.text, 409
-        else:
-            messages.success(
-                request, "Asked for. A second person has to approve it; until then nothing is erased."
-            )
-            return redirect("admin:tenancy_user_change", customer)
-    person = User.objects.get(pk=customer)
-    context = {
-        **admin.site.each_context(request),
-        "title": f"Ask for the erasure of {person.email}",
-        "person": person,
-        "problem": problem,
-        "typed_reason": request.POST.get("reason", ""),
-    }
-    return render(request, "admin/ask_erasure.html", context, status=status)
 
 
 def _found(request: HttpRequest, kind: str, row: UUID, permission: str) -> tuple[Openable, Scope]:

@@ -44,6 +44,10 @@ class Refused(Exception):
         super().__init__(text)
 
 
+class LastOwner(Refused):
+    """Colleagues would be left without an owner."""
+
+
 def begin(whose: Scope, *, by: UUID, request: UUID | None = None) -> Erasure:
     """Begin to erase a customer, or without one in `whose` the tenant; nobody of them can sign in from now on.
 
@@ -104,6 +108,11 @@ def proceed(erasure: Erasure, *, told: Callable[[str], None] = lambda step: None
     return _finish(erasure, whose)
 
 
+def of_customer(whose: Scope) -> Erasure | None:
+    """The newest erasure of that customer, or None when none was ever begun."""
+    return Erasure.objects.filter(account=whose.tenant_id, person=whose.customer_id).order_by("-id").first()
+
+
 def unfinished() -> list[Erasure]:
     """Those that were begun and are not done, oldest first."""
     return list(Erasure.objects.filter(finished_at=None).order_by("id"))
@@ -120,7 +129,7 @@ def _people(whose: Scope) -> list[User]:
 def _refuse_last_owner(person: UUID) -> None:
     owners, members = colleagues.owners(), colleagues.members()
     if [owner.pk for owner in owners] == [person] and len(members) > 1:
-        raise Refused(LAST_OWNER)
+        raise LastOwner(LAST_OWNER)
 
 
 def _close_doors(person: User) -> None:

@@ -27,6 +27,8 @@ _DID: Final = {
     "access_ended": "finished looking",
     "opened": "opened",
     "edited": "edited",
+    "exported": "took a copy of everything of yours",
+    "erasure_begun": "began to erase you",
     "retry": "had something made again",
     "changed": "changed",
     "activate": "let you sign in again",
@@ -50,6 +52,7 @@ _WHAT: Final = {
     "tenant": "your account",
     "sessionlog": "a wrap-up",
     "document": "a document",
+    "copy": "everything of yours, for a copy",
 }
 _SAID_BY_ACTION: Final = {"activate", "deactivate"}
 

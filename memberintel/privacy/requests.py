@@ -6,7 +6,7 @@ same.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -21,6 +21,7 @@ from memberintel.tenancy.staff import reason_in
 from memberintel.vault import keyring
 
 type Decision = Literal["approved", "declined", "withdrawn"]
+DECISIONS: Final[tuple[Decision, ...]] = ("approved", "declined", "withdrawn")
 
 
 class Refused(Exception):
@@ -61,6 +62,12 @@ def decide(request: UUID, decision: Decision, *, staff: User, whose: Scope, reas
         row.decision, row.decided_by, row.decided_at = decision, staff.pk, clock.now()
         row.save(update_fields=["decision", "decided_by", "decided_at"])
         _record(f"erasure_{decision}", staff, whose, row.pk, said)
+
+
+def open_for(whose: Scope) -> StaffRequest | None:
+    """The erasure of `whose` that somebody asked for and nobody has decided about yet."""
+    with scope(whose):
+        return StaffRequest.objects.filter(customer_id=whose.customer_id, decision="").first()
 
 
 def approved(whose: Scope) -> StaffRequest | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -20,6 +21,11 @@ async def archive(by: UUID) -> StreamingHttpResponse:
     who = current_scope()
     blocks = export.stream(who)
     await unit(who, export.begin, by=by)
+    return packed(blocks)
+
+
+def packed(blocks: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """The blocks of an archive as a file to keep."""
     response = StreamingHttpResponse(blocks, content_type="application/zip")
     name = f"memberintel-{clock.now():%Y-%m-%d}.zip"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

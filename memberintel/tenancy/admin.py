@@ -193,9 +193,12 @@ class UserDesk(Look):
         """What a customer has one of, and where to ask that they be erased."""
         if not row.tenant_id:
             return []
-        erase = ("Ask for their erasure", reverse("admin:ask_erasure", args=[row.pk]))
+        more = (("Take a copy for them", "take_copy"), ("Erase them", "ask_erasure"))
         kinds = {"SOUL": "soul", "BIBLE": "bible", "MEMORY": "memories", "the journal": "journal"}
-        return [*(opener(f"Open {words}", kind, row.pk) for words, kind in kinds.items()), erase]
+        return [
+            *(opener(f"Open {words}", kind, row.pk) for words, kind in kinds.items()),
+            *((words, reverse(f"admin:{page}", args=[row.pk])) for words, page in more),
+        ]
 
     @admin.display(description="account")
     def account(self, row: User) -> SafeString | str:

@@ -1,0 +1,134 @@
+"""A customer is erased, or given a copy, from the desk: step by step, by whom, and what is on record of it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from brain.actions import save_document
+from memberintel.privacy import erase, export, tasks
+from memberintel.privacy.models import AuditRow, Erasure, StaffRequest
+from memberintel.tenancy.context import scope
+from memberintel.tenancy.models import User
+from tests.admin.staff import make_staff, sign_in
+from tests.conftest import Person, make_person
+
+WHY = "They asked for it in a letter, and we called back"
+
+
+@pytest.fixture(scope="module")
+def support(django_db_blocker: Any) -> Client:
+    with django_db_blocker.unblock():
+        return sign_in(make_staff(role="support"))
+
+
+@pytest.fixture(scope="module")
+def lead(django_db_blocker: Any) -> Client:
+    with django_db_blocker.unblock():
+        return sign_in(make_staff(role="lead"))
+
+
+@pytest.fixture
+def nudged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    monkeypatch.setattr(tasks, "nudge", lambda: found.append("erase"))
+    return found
+
+
+def page(who: Person) -> str:
+    return reverse("admin:ask_erasure", args=[who.user.pk])
+
+
+def post(client: Client, who: Person, **form: str) -> Any:
+    return client.post(page(who), form, follow=True)
+
+
+def test_one_asks_a_second_approves_and_it_is_carried_out(
+    support: Client, lead: Client, bob: Person, nudged: list[str]
+) -> None:
+    assert page(bob) in support.get(f"/admin/tenancy/user/{bob.user.pk}/change/").content.decode()
+    asked = post(support, bob, reason=WHY).content.decode()
+    assert "A second person has to approve it" in asked
+    assert "Withdraw" in asked
+    assert post(support, bob, act="approved", reason=WHY).status_code == 409
+    assert post(lead, bob, act="erase", email=bob.user.email).status_code == 409
+    approved = post(lead, bob, act="approved", reason=WHY).content.decode()
+    assert "Type their address" in approved
+    wrong = post(support, bob, act="erase", email="somebody@example.com")
+    assert (wrong.status_code, b"Nothing was erased" in wrong.content) == (409, True)
+    assert (Erasure.objects.filter(person=bob.user.pk).exists(), nudged) == (False, [])
+    done = post(support, bob, act="erase", email=f" {bob.user.email.upper()} ").content.decode()
+    assert "their key goes first" in done
+    begun = Erasure.objects.get(person=bob.user.pk)
+    assert nudged == ["erase"]
+    assert not User.objects.get(pk=bob.user.pk).is_active
+    erase.proceed(begun)
+    with scope(bob.scope):
+        assert StaffRequest.objects.get(pk=str(begun.request)).done_at
+        actions = list(AuditRow.objects.order_by("id").values_list("action", flat=True))
+    assert actions == ["erasure_asked", "erasure_approved", "erasure_begun", "erased"]
+    assert "Erased on" in lead.get(page(bob)).content.decode()
+
+
+def test_it_is_declined_or_withdrawn(support: Client, lead: Client, bob: Person, nudged: list[str]) -> None:
+    post(support, bob, reason=WHY)
+    assert "Declined" in post(lead, bob, act="declined", reason=WHY).content.decode()
+    post(support, bob, reason=WHY)
+    assert "Withdrawn" in post(support, bob, act="withdrawn", reason=WHY).content.decode()
+    assert post(lead, bob, act="approved", reason=WHY).status_code == 409
+    assert not Erasure.objects.filter(person=bob.user.pk).exists()
+
+
+def test_the_last_owner_of_colleagues_stays(
+    support: Client, lead: Client, alice: Person, bob: Person, nudged: list[str]
+) -> None:
+    post(support, alice, reason=WHY)
+    post(lead, alice, act="approved", reason=WHY)
+    refused = post(lead, alice, act="erase", email=alice.user.email)
+    assert (refused.status_code, b"made an owner first" in refused.content) == (409, True)
+    assert not Erasure.objects.filter(person=alice.user.pk).exists()
+
+
+def copied(response: Any) -> bytes:
+    async def joined() -> bytes:
+        return b"".join([block async for block in response.streaming_content])
+
+    return asyncio.run(joined())
+
+
+def test_a_lead_takes_a_copy_with_a_reason_and_on_record(lead: Client, support: Client) -> None:
+    who = make_person(tier="pro", name="copied")
+    with scope(who.scope):
+        save_document(kind="soul", body="Be direct.", base_version=0, by="customer", reason="")
+    address = reverse("admin:take_copy", args=[who.user.pk])
+    assert support.post(address, {"reason": WHY}).status_code == 403
+    assert lead.post(address, {"reason": "because"}).status_code == 400
+    with scope(who.scope):
+        assert not AuditRow.objects.exists()
+    archive = zipfile.ZipFile(io.BytesIO(copied(lead.post(address, {"reason": WHY}))))
+    assert "Be direct." in archive.read("brain/SOUL.md").decode()
+    with scope(who.scope):
+        rows = list(AuditRow.objects.order_by("id").values_list("action", "role"))
+        assert rows == [
+            ("access_granted", "lead"),
+            ("opened", "lead"),
+            ("exported", "lead"),
+            ("access_ended", "lead"),
+        ]
+    theirs = Client()
+    theirs.force_login(who.user, "django.contrib.auth.backends.ModelBackend")
+    assert "took a copy of everything of yours" in theirs.get("/privacy/").content.decode()
+
+
+def test_no_copy_is_begun_while_enough_are_made(lead: Client, alice: Person, monkeypatch: Any) -> None:
+    monkeypatch.setattr(export, "AT_ONCE", 0)
+    refused = lead.post(reverse("admin:take_copy", args=[alice.user.pk]), {"reason": WHY})
+    assert refused.status_code == 503
+    with scope(alice.scope):
+        assert not AuditRow.objects.exists()
