@@ -35,6 +35,7 @@ PLACES = (
     ("brain_documentversion", "Versions", "history"),
     ("brain_memoryentry", "Memory", "lightbulb"),
     ("brain_knowledgedraft", "Shared knowledge", "menu_book"),
+    ("wrapups_legalreview", "Legal review of pooling", "gavel"),
     ("wrapups_closingjob", "Closing jobs", "pending_actions"),
     ("usage_run", "Runs", "schedule"),
     ("usage_ledgerentry", "Ledger", "receipt_long"),
@@ -45,8 +46,8 @@ RECORD = (("privacy_auditrow", "Audit", "visibility"), ("privacy_staffrequest", 
 GROUPS = (
     ("Customers", PLACES[:3]),
     ("Content, as metadata", PLACES[3:9]),
-    ("For all", PLACES[9:10]),
-    ("Work and cost", PLACES[10:]),
+    ("For all", PLACES[9:11]),
+    ("Work and cost", PLACES[11:]),
     ("On record", RECORD),
 )
 
@@ -97,15 +98,17 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         ]
         if title == "Work and cost" and request.user.has_perm("usage.view_ledgerentry"):
             items.append(_entry(request, "Spend", "bar_chart", sums))
+        if title == "For all" and request.user.has_perm("wrapups.view_pooledgroup"):
+            items.append(_entry(request, "Pooled review", "diversity_3", reverse("admin:wrapups_pool")))
         if items:
             groups.append({"title": title, "separator": True, "items": items})
     return groups
 
 
 def _entry(request: HttpRequest, words: str, icon: str, address: str) -> dict[str, Any]:
-    """A line of the menu. A row's page belongs to its list; the first page and the sums have none below them."""
-    alone = (reverse("admin:index"), reverse("admin:usage_ledgerentry_sums"))
-    below = not {request.path, address} & set(alone) and request.path.startswith(address)
+    """A line of the menu. A row's page belongs to its list; the pages named here have none below them."""
+    pages = ("admin:index", "admin:usage_ledgerentry_sums", "admin:wrapups_pool")
+    below = not {request.path, address} & set(map(reverse, pages)) and request.path.startswith(address)
     return {"title": words, "icon": icon, "link": address, "active": request.path == address or below}
 
 

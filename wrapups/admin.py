@@ -14,6 +14,9 @@ from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.desk import Look, Made, act, flag, labels, link, opener, record
 from wrapups import actions
 from wrapups.models import ClosingJob, JobState, JournalEntry, SessionLog
+from wrapups.pooling.desk import LegalReviewDesk
+
+__all__ = ["ClosingJobDesk", "JournalDesk", "LegalReviewDesk", "SessionLogDesk"]
 
 STATES: dict[str, str] = {
     JobState.QUEUED: "info",

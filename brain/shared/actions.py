@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from brain import tasks
 from brain.domain.knowledge import Written
@@ -21,6 +21,21 @@ class Imported:
     changed: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+
+
+class Taken(Exception):
+    """There is an article with that slug."""
+
+
+def write(article: Written, *, using: str) -> KnowledgeDraft:
+    """Keep a new article as a draft, which staff alone read. Raises Taken."""
+    row = KnowledgeDraft(slug=article.slug, title=article.title, topic=article.topic, text=article.text)
+    try:
+        with transaction.atomic(using=using):
+            row.save(using=using, force_insert=True)
+    except IntegrityError:
+        raise Taken from None
+    return row
 
 
 def publish(draft: KnowledgeDraft, *, using: str) -> None:

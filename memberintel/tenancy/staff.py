@@ -35,6 +35,8 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
         *("tenancy.change_user", "tenancy.change_tenant", "tenancy.change_tier"),
         *("usage.view_ledgerentry", "usage.view_run", "usage.view_monthlyreport"),
         *("usage.change_chargecounter", "brain.change_knowledgedraft", "brain.add_knowledgedraft"),
+        *("wrapups.view_legalreview", "wrapups.add_legalreview", "wrapups.change_legalreview"),
+        *("wrapups.view_pooledgroup", "wrapups.change_pooledgroup"),
     ),
     # Sees that work stands still, and why; nobody's content, and no list of people.
     ENGINEER: (

@@ -23,7 +23,7 @@ from sessions.models import Session
 from tests.admin.staff import clerk
 from tests.conftest import Person, login_as
 from tests.wrapups import stage
-from wrapups.models import ClosingJob, JobKind, JobState, JournalEntry, SessionLog
+from wrapups.models import ClosingJob, JobKind, JobState, JournalEntry, LegalReview, SessionLog
 
 PLANTED = "Zanzibarquagga"
 SENTENCE = f"We decided to raise the yearly price, said {PLANTED}, and I'll write to all members of the site by Friday."
@@ -68,6 +68,8 @@ def plant(person: Person) -> Scene:
         draft = KnowledgeDraft.objects.create(
             slug=uuid4().hex, title="On hives", topic="Beekeeping", text="x"
         )
+    lawyers = LegalReview(reference="Opinion of 1 December", recorded_by=uuid4(), ended_at=clock.now())
+    lawyers.save(using="support", force_insert=True)
     run = Run.objects.create(kind="wrap_up_backfill", counts={"due": 1}, finished_at=clock.now())
     with scope(person.scope):
         charges.take(Kind.CHAT_TURN, session)
@@ -92,6 +94,7 @@ def plant(person: Person) -> Scene:
         "brain.MemoryEntry": memory.id,
         "wrapups.JournalEntry": entry.id,
         "brain.KnowledgeDraft": draft.id,
+        "wrapups.LegalReview": lawyers.id,
         "tenancy.User": person.user.id,
         "tenancy.Tenant": person.user.tenant_id,
         "tenancy.Tier": "pro",

@@ -32,6 +32,7 @@ LISTS = {
     "wrapups.JournalEntry": {SUPPORT, LEAD},
     "brain.MemoryEntry": {SUPPORT, LEAD},
     "brain.KnowledgeDraft": {SUPPORT, LEAD},
+    "wrapups.LegalReview": {LEAD},
 }
 
 

@@ -7,18 +7,23 @@ import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
-from django.test import Client
+from django.test import Client, override_settings
 from playwright.async_api import Page
 
 from memberintel.privacy import opening
+from memberintel.tenancy.context import scope
 from tests.admin.scene import plant
 from tests.admin.staff import make_staff, sign_in
 from tests.browser.conftest import Site, Visitor, aside, visit
 from tests.browser.test_every_page import THEMES, faults
 from tests.conftest import Person, make_person
+from tests.wrapups.pooling.conftest import noted, reviewed_by_lawyers, run
+from wrapups.models import LegalReview
+from wrapups.pooling import choices, legal, queries
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
@@ -34,10 +39,26 @@ async def desk(site: Site, django_db_blocker: Any) -> AsyncGenerator[tuple[Visit
         lead = aside(lambda: make_staff(role="lead"))
         client: Client = aside(lambda: sign_in(lead))
         aside(lambda: opening.ask(staff=lead, whose=open_.person.scope, reason=WHY))
+        lawyers, group = aside(_pooled)
         async with visit(site) as visitor:
             cookie = client.cookies["sessionid"].value
             await visitor.context.add_cookies([{"name": "sessionid", "value": cookie, "url": site.address}])
-            yield visitor, _pages(sealed.person, open_.person, open_.rows)
+            pool = "/admin/wrapups/legalreview/pool/"
+            yield visitor, [*_pages(sealed.person, open_.person, open_.rows), pool, f"{pool}{group}/"]
+        aside(lambda: legal.take_back(lawyers, using="support"))
+
+
+def _pooled() -> tuple[LegalReview, UUID]:
+    """Pooling, turned on, and a group that six accounts share."""
+    row = reviewed_by_lawyers()
+    for _ in range(6):
+        who = make_person(tier="pro", name="member")
+        with scope(who.scope):
+            choices.choose(by=who.user.pk, takes_part=True)
+        noted(who.scope, "Raise the price of the yearly plan for new members and tell them two weeks before")
+    with override_settings(POOLING_SHARE=1.0, POOLING_EVERY_DAYS=0):
+        run()
+    return row, queries.shown()[0].id
 
 
 def _pages(sealed: Person, open_: Person, rows: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Final
 from uuid import UUID
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from brain.domain.memory import Numbers
@@ -132,3 +133,15 @@ def _unit(vector: Numbers) -> NDArray[np.float32]:
     values = np.asarray(vector, np.float32)
     length = float(np.linalg.norm(values))
     return values / np.float32(length) if length else values
+
+
+_SPOKEN = regex.compile(r"[\p{L}\p{N}'’-]+")
+
+
+def own_words(text: str, phrases: Iterable[str]) -> int:
+    """How many words of a text are left when the phrases are taken out of it."""
+    words = f" {' '.join(_SPOKEN.findall(text.lower()))} "
+    for phrase in sorted(phrases, key=len, reverse=True):
+        while f" {phrase} " in words:
+            words = words.replace(f" {phrase} ", " ")
+    return len(words.split())
