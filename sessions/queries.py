@@ -226,6 +226,8 @@ def lines_after(session: UUID, *, after: int = 0, count: int = 0) -> Iterator[Li
             count = line.number
             yield line
         held = batch[begun[-1] :]
+        if len(batch) < _BATCH:
+            break
     yield from _lines(held, count)
 
 

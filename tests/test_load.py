@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from evals.load import sessions
-from evals.load.__main__ import ANSWER
+from evals.load.backfill import ANSWER
 from tests.wrapups.stage import model
 from wrapups import backfill
 

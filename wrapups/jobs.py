@@ -15,9 +15,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import F, Q, QuerySet
 
 from memberintel.lib.ids import uuid7
+from memberintel.tenancy.context import current_customer_id, current_tenant_id
 from memberintel.usage import charges
 from memberintel.usage.models import Kind
 from wrapups.domain.states import DAILY_TRIES, TRIES, UNFUNDED_FOR
@@ -70,37 +71,48 @@ class Busy:
 def claim(job: UUID, kinds: Collection[str], now: datetime) -> Claim | Busy | NoBudget | None:
     """Take the job for the length of a lease, and reserve its charge; None when nothing is owed (any more), or work of
     another kind."""
-    with transaction.atomic():
-        row = _taken(job, kinds, now)
-        if row is None:
+    with transaction.atomic(savepoint=False):
+        held, charged = _taken(job, kinds, now)
+        if held is None:
             return _not_taken(job, kinds, now)
-        if row.charged and not charges.take(CHARGED[row.kind], row.session_id):
+        if charged and not charges.take(CHARGED[held.kind], held.session):
             ClosingJob.objects.filter(id=job).update(
                 state=JobState.UNFUNDED, lease_until=None, next_try_at=None, attempt=F("attempt") - 1
             )
             return NoBudget()
-        return _held(row)
+        return held
 
 
-def _taken(job: UUID, kinds: Collection[str], now: datetime) -> ClosingJob | None:
-    """The job with our lease on it, if it is owed and nobody holds it. What was unfunded is queued by it."""
-    owed = (
-        Q(state=JobState.QUEUED)
-        | Q(state=JobState.FAILED, daily_tries__lt=DAILY_TRIES)
-        | Q(state=JobState.UNFUNDED, created_at__gt=now - UNFUNDED_FOR)
-    )
-    free = Q(lease_until=None) | Q(lease_until__lte=now)
-    taken = ClosingJob.objects.filter(owed, free, id=job, kind__in=kinds).update(
-        attempt=F("attempt") + 1,
-        lease_until=_lease(now),
-        state=Case(When(state=JobState.UNFUNDED, then=Value(JobState.QUEUED.value)), default=F("state")),
-        daily_tries=Case(
-            When(state=JobState.FAILED, then=F("daily_tries") + 1),
-            default=F("daily_tries"),
-            output_field=IntegerField(),
-        ),
-    )
-    return ClosingJob.objects.get(id=job) if taken else None
+_TAKE = """
+UPDATE closing_jobs SET
+  attempt = attempt + 1, lease_until = %(until)s,
+  state = CASE state WHEN 'unfunded' THEN 'queued' ELSE state END,
+  daily_tries = daily_tries + CASE state WHEN 'failed' THEN 1 ELSE 0 END
+WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s AND id = %(job)s AND kind = ANY(%(kinds)s)
+  AND (state = 'queued' OR state = 'failed' AND daily_tries < %(tries)s
+       OR state = 'unfunded' AND created_at > %(unfunded_from)s)
+  AND (lease_until IS NULL OR lease_until <= %(now)s)
+RETURNING id, kind, session_id, attempt, session_started_at, session_last_activity_at, charged
+"""
+
+
+def _taken(job: UUID, kinds: Collection[str], now: datetime) -> tuple[Claim | None, bool]:
+    """Our claim on the job, if it is owed and nobody holds it, and whether it is charged. What was unfunded is queued
+    by it."""
+    values: dict[str, Any] = {
+        "tenant": current_tenant_id(),
+        "customer": current_customer_id(),
+        "job": job,
+        "kinds": list(kinds),
+        "tries": DAILY_TRIES,
+        "unfunded_from": now - UNFUNDED_FOR,
+        "now": now,
+        "until": _lease(now),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, values)
+        row = cursor.fetchone()
+    return (Claim(*row[:-1]), row[-1]) if row else (None, False)
 
 
 def _not_taken(job: UUID, kinds: Collection[str], now: datetime) -> Busy | None:
@@ -142,7 +154,7 @@ def renew(held: Claim, now: datetime) -> bool:
 
 def record(held: Claim, store: Store, now: datetime) -> None:
     """Store the result and the job's final state together; LeaseLost when the claim is not the latest."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         if not _ours(held).update(state=JobState.DONE, lease_until=None, next_try_at=None, last_error=""):
             raise LeaseLost(str(held.job))
         store(held, now)
@@ -222,17 +234,6 @@ def backoff(attempt: int) -> float:
     """Seconds to wait after that attempt: doubling, with jitter so that many failures do not come back at once."""
     longest = min(_FIRST_WAIT_SECONDS * 2.0 ** (min(attempt, 20) - 1), _LONGEST_WAIT_SECONDS)
     return longest * (0.5 + _random.random() / 2)
-
-
-def _held(row: ClosingJob) -> Claim:
-    return Claim(
-        job=row.id,
-        kind=row.kind,
-        session=row.session_id,
-        attempt=row.attempt,
-        session_started_at=row.session_started_at,
-        session_last_activity_at=row.session_last_activity_at,
-    )
 
 
 def _ours(held: Claim) -> QuerySet[ClosingJob]:

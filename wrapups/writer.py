@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -42,12 +42,22 @@ class Provenance:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the notes are made with beside the transcript. `items` are the earlier open items by their short ids."""
+    """What the notes are made with beside the transcript. `items` are the earlier open items by their short ids;
+    the transcript has about so many `tokens`, and a request room for the `most` of it."""
 
     zone: ZoneInfo
     tokens: int
+    most: int
     earlier: list[Earlier]
     items: dict[str, OpenItem]
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Messages that fit one request, and whether there are more after them."""
+
+    said: list[Said]
+    more: bool
 
 
 @dataclass
@@ -64,31 +74,44 @@ async def make(held: Claim, scope: Scope) -> Store:
     A session larger than the model's window is read and written stretch by stretch, and merged: never more than a
     stretch of it is in memory.
     """
-    around = await unit(scope, _around, held)
-    beside = tokens.count(prompting.open_before(around.earlier)) if around.earlier else 0
-    most = prompting.budget(await windows.window("wrap_up"), beside)
+    around, stretch = await unit(scope, _beginning, held, await windows.window("wrap_up"))
+    most, by = around.most, ""
     cap = max(CAP_WORDS // (around.tokens // most + 1), LEAST_WORDS)
     places = _Places({}, around.items)
     drafts: list[Draft] = []
-    by, last = "", None
-    while said := await unit(scope, _stretch, held.session, last, most):
-        last = said[-1]
-        places.seqs |= {one.line.number: one.seq for one in said}
-        for piece in prompting.pieces(said, most):
+    while stretch.said:
+        places.seqs |= {one.line.number: one.seq for one in stretch.said}
+        for piece in prompting.pieces(stretch.said, most):
             draft, by = await _ask(piece, around, cap, held, scope)
             drafts.append(draft)
+        if not stretch.more:
+            break
+        stretch = await unit(scope, _stretch, held.session, stretch.said[-1], most)
     if not drafts:
         raise NothingMade("no_transcript")
     whole = merge(drafts) if len(drafts) > 1 else drafts[0]
     return storing(whole, Provenance(by, prompting.VERSION), places)
 
 
-def _stretch(session: UUID, last: Said | None, most: int) -> list[Said]:
+def _beginning(held: Claim, window: int) -> tuple[_Around, _Stretch]:
+    around = _around(held, window)
+    return around, _stretch(held.session, None, around.most)
+
+
+def _stretch(session: UUID, last: Said | None, most: int) -> _Stretch:
     """The messages after `last` that fit one request."""
     after, count = (last.through, last.line.number) if last else (0, 0)
     lines = sessions.lines_after(session, after=after, count=count)
-    said = (Said(Line(one.number, one.role, one.text), one.at, one.seq, one.through) for one in lines)
-    return list(prompting.stretch(said, most))
+    read = 0
+
+    def reading() -> Iterator[Said]:
+        nonlocal read
+        for one in lines:
+            read += 1
+            yield Said(Line(one.number, one.role, one.text), one.at, one.seq, one.through)
+
+    said = list(prompting.stretch(reading(), most))
+    return _Stretch(said, more=read > len(said))
 
 
 def storing(draft: Draft, by: Provenance, places: _Places | None = None) -> Store:
@@ -140,16 +163,19 @@ def _stored(items: Sequence[Kept], places: _Places) -> list[dict[str, object]]:
     ]
 
 
-def _around(held: Claim) -> _Around:
+def _around(held: Claim, window: int) -> _Around:
     zone = person().zone
     items = queries.open_before(held.session, held.session_last_activity_at)
     texts = queries.texts_of(items)
     named = short_ids(item.id for item in items if item.id in texts)
     by_id = {item.id: item for item in items}
+    earlier = [Earlier(short, texts[item], _day(by_id[item], zone)) for short, item in named.items()]
+    beside = tokens.count(prompting.open_before(earlier)) if earlier else 0
     return _Around(
         zone=zone,
         tokens=sessions.transcript_tokens(held.session),
-        earlier=[Earlier(short, texts[item], _day(by_id[item], zone)) for short, item in named.items()],
+        most=prompting.budget(window, beside),
+        earlier=earlier,
         items={short: by_id[item] for short, item in named.items()},
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -44,13 +44,19 @@ class Held:
     sort: str
 
 
-def hold(number: int, progress: Callable[[int], None] = lambda done: None) -> Iterator[Held]:
-    """So many sessions, of customers of every tier by turns, all closed; what is to be deleted is."""
+def hold(
+    number: int,
+    progress: Callable[[int], None] = lambda done: None,
+    *,
+    sorts: Sequence[str] = SORTS,
+    tiers: Sequence[str] = TIERS,
+) -> Iterator[Held]:
+    """So many sessions of these sorts by turns, of customers of these tiers, all closed; what is to be deleted is."""
     who: Scope | None = None
     for done in range(number):
         if who is None or done % EACH == 0:
-            who = _customer(TIERS[done // EACH % len(TIERS)])
-        sort = SORTS[done % len(SORTS)]
+            who = _customer(tiers[done // EACH % len(tiers)])
+        sort = sorts[done % len(sorts)]
         with scope(who):
             session = _session(sort, clock.now() - timedelta(minutes=number - done))
             if sort == "deleted":

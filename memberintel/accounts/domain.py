@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -45,7 +46,8 @@ class Token:
     last_used_at: datetime | None
 
 
-def time_zones() -> list[str]:
+@cache  # what there is, is found by walking through folders
+def time_zones() -> tuple[str, ...]:
     """Names of the time zones a person can live in, sorted."""
     towns = (name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
-    return ["UTC", *sorted(towns)]
+    return ("UTC", *sorted(towns))
