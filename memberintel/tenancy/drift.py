@@ -200,7 +200,7 @@ def _listed_grants(ask: Ask) -> Iterator[Finding]:
         if name not in TENANTLESS or grantee in ("owner", *DEFINERS):
             continue
         grants = TENANTLESS[name]
-        listed = {"app_common": grants.common, "support": grants.support, "backup": "SELECT"}.get(grantee, "")
+        listed = dict(grants.by_role()).get(grantee, "")
         if not {(privilege, column), (privilege, "")} & privileges(listed):
             where = f" of {column}" if column else ""
             yield Finding(f"table {name}", f"gives {grantee} {privilege}{where}, which its list does not")

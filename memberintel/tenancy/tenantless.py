@@ -18,10 +18,20 @@ USER_COLUMNS = ("email", "password", "last_login", "is_active", "is_owner", "rem
 
 @dataclass(frozen=True)
 class Grants:
-    """Privileges of app_common (web and worker, in and out of a scope) and of support."""
+    """Privileges of app_common (web and worker, in and out of a scope), of support, and what the worker has beside."""
 
     common: str = READ
     support: str = READ
+    worker: str = ""
+
+    def by_role(self) -> list[tuple[str, str]]:
+        """(role, its privileges), that of the backup login too."""
+        return [
+            ("app_common", self.common),
+            ("support", self.support),
+            ("worker", self.worker),
+            ("backup", READ),
+        ]
 
 
 def privileges(listed: str) -> set[tuple[str, str]]:
@@ -50,8 +60,8 @@ TENANTLESS: dict[str, Grants] = {
     "account_emailaddress": Grants(WRITE, READ),
     "account_emailconfirmation": Grants(WRITE, READ),
     "mfa_authenticator": Grants(WRITE, ""),
-    "monthly_reports": Grants("SELECT, INSERT, UPDATE", READ),
-    "knowledge": Grants("SELECT, UPDATE (vector, embedder, changed_at)", WRITE),
+    "monthly_reports": Grants(READ, READ, "INSERT, UPDATE"),
+    "knowledge": Grants(READ, WRITE, "UPDATE (vector, embedder, changed_at)"),
     "knowledge_drafts": Grants("", WRITE),
     "erasures": Grants("SELECT, INSERT, UPDATE", READ),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
@@ -65,7 +75,7 @@ APPEND_ONLY = frozenset({"session_events", "document_versions", "audit"})
 
 
 def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
-    """After `migrate`: give app_common and support what the list says, and backup a look. Runs as the owner."""
+    """After `migrate`: give each what the list says, and backup a look. Runs as the owner."""
     from django.db import connections, transaction
 
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
@@ -76,8 +86,10 @@ def grant_tenantless(sender: Any, using: str, **kwargs: Any) -> None:
             cursor.execute("SELECT to_regclass(%s)", [table])
             if cursor.fetchone() == (None,):
                 continue
-            cursor.execute(f"REVOKE ALL ON {table} FROM app_common, support")  # what an earlier list gave
-            for who, what in (("app_common", grants.common), ("support", grants.support), ("backup", READ)):
+            cursor.execute(
+                f"REVOKE ALL ON {table} FROM app_common, support, worker"
+            )  # what an earlier list gave
+            for who, what in grants.by_role():
                 if what and not (who == "backup" and table.startswith("vault.")):
                     cursor.execute(f"GRANT {what} ON {table} TO {who}")
         cursor.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app_common, support")

@@ -131,6 +131,8 @@ def test_a_draft_is_nobodys_but_staffs(owner: None, login: Login, alice: Person,
                 KnowledgeDraft.objects.exists()
             with pytest.raises(ProgrammingError, match="permission denied"):
                 Knowledge.objects.filter(slug=hive).update(text="mine")
+    with login("web"), pytest.raises(ProgrammingError, match="permission denied"):
+        Knowledge.objects.filter(slug=hive).update(embedder="mine")
 
 
 # --- vectors and recall --------------------------------------------------------------------------------------
