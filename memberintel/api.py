@@ -25,6 +25,7 @@ from memberintel.accounts.problems import Problem
 from memberintel.privacy import data_api
 from wrapups.handover import api as handover
 from wrapups.journal import api as journal
+from wrapups.pooling import api as pooling
 
 
 def open_to_all(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -114,6 +115,7 @@ urlpatterns = [
     path("v1/journal/<str:day>/sessions/", journal.OfDay.as_view(), name="api-journal-sessions"),
     path(f"{SESSION}journal/", journal.OfSession.as_view(), name="api-session-journal"),
     path("v1/external-memory/", handover.ExternalMemory.as_view(), name="api-external-memory"),
+    path("v1/privacy/pooling/", pooling.Pooling.as_view(), name="api-pooling"),
     path("v1/profile/", accounts.Profile.as_view(), name="api-profile"),
     path("v1/colleagues/", team_api.Colleagues.as_view(), name="api-colleagues"),
     path("v1/colleagues/<uuid:person>/", team_api.Colleague.as_view(), name="api-colleague"),

@@ -11,11 +11,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memberintel.privacy.archive import Archive, of_model
+from memberintel.privacy.participants import Told
 from memberintel.privacy.rows import NOT_READABLE_TEXT
 from memberintel.vault.errors import Damaged
 from wrapups import actions, jobs
 from wrapups.handover import actions as handover
 from wrapups.models import JobKind, JobState, JournalEntry, SessionLog
+from wrapups.pooling import choices as pooling
 
 _PAGE = 100
 
@@ -140,6 +142,11 @@ def _expire_entry(entry: UUID, session: UUID) -> bool:
     jobs.expire(session, JobKind.JOURNAL, JobKind.MOOD)
     handover.session_changed(session)  # reads when the session was from what is deleted next
     return JournalEntry.objects.filter(id=entry).delete()[0] > 0
+
+
+def told() -> Told:
+    """How the account stands to pooling, on the privacy page."""
+    return Told("privacy/_pooling.html", {"standing": pooling.standing()})
 
 
 def erase() -> dict[str, int]:

@@ -7,6 +7,7 @@ from django.urls import path
 from wrapups import views
 from wrapups.handover import views as handover
 from wrapups.journal import views as journal
+from wrapups.pooling import views as pooling
 
 urlpatterns = [
     path("wrap-ups/", views.wrap_up_list, name="wrap-ups"),
@@ -17,6 +18,7 @@ urlpatterns = [
     path("wrap-ups/<uuid:wrap_up>/delete/", views.delete, name="wrap-up-delete"),
     path("sessions/<uuid:session>/wrap-up/", views.of_session, name="session-wrap-up"),
     path("settings/external-memory/", handover.external_memory, name="external-memory"),
+    path("privacy/pooling/", pooling.pooling, name="pooling"),
     path("journal/", journal.journal, name="journal"),
     path("journal/<str:day>/", journal.one_day, name="journal-day"),
     path("journal/sessions/<uuid:session>/edit/", journal.edit, name="journal-edit"),

@@ -21,6 +21,8 @@ dict[str, int]` tells what it would delete.
 `expire_session(session: UUID) -> None`: the words of a session are being deleted because they are too old: what was
 never made of them never will be. Called before the session's row is locked.
 
+`told() -> Told`: a part of the privacy page, for the customer in scope.
+
 An archive holds every table of customers' own content row by row, also one that is new, unless a module says else:
 `LEFT_OUT` names tables it does not hold so, `HIDDEN` columns by table, `SHARED` tables of the tenant that each of its
 customers takes along. `export(archive: Archive) -> None` writes what a person reads, and what needs a form of its own.
@@ -50,6 +52,15 @@ class Left:
     text: str
     id: UUID
     address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A part of the privacy page: a template, which finds the context as `part.context`, and `owner`: whether its
+    reader is one."""
+
+    template: str
+    context: dict[str, Any]
 
 
 def taking_part(name: str) -> list[Callable[..., Any]]:

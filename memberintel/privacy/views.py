@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -9,7 +11,8 @@ from django.views.decorators.http import require_safe
 
 from memberintel.accounts.access import signed_in
 from memberintel.lib import paging
-from memberintel.privacy import queries, retention
+from memberintel.privacy import participants, queries, retention
+from memberintel.tenancy.models import User
 
 
 @require_safe
@@ -29,6 +32,8 @@ def privacy(request: HttpRequest) -> HttpResponse:
         "entries": shown,
         "own": own,
         "kept": retention.told(),
+        "parts": [told() for told in participants.taking_part("told")],
+        "owner": cast(User, request.user).is_owner,
         "paged": before is not None,
         "older": paging.address(shown[-1].at, shown[-1].id) if more else None,
     }

@@ -39,6 +39,7 @@ BODIES: dict[tuple[str, str], Any] = {
     },
     ("api-session-journal", "PUT"): {"summary": "I raised the price."},
     ("api-external-memory", "PUT"): {"agreed": True},
+    ("api-pooling", "PUT"): {"takes_part": True},
     ("api-memories", "POST"): {"text": "Evenings are for the studio."},
     ("api-memory", "PUT"): {"text": "Mornings are for the studio.", "base_version": 1},
     ("api-open-item", "PUT"): {"resolved": True},

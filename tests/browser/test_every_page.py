@@ -57,7 +57,7 @@ STRANGERS = (
 NO_PAGES = {
     *("sign-out-everywhere", "token-revoke", "colleague-let-back", "invitation", "take-copy", "chat-act"),
     *("session-earlier", "session-archive", "turn", "remembered", "heartbeat-sample", "source-try"),
-    *("document-restore", "open-item", "session-wrap-up"),
+    *("document-restore", "open-item", "session-wrap-up", "pooling"),
 }
 FRESH = (
     *("/privacy/", "/privacy/?show=sign-ins"),
