@@ -8,16 +8,26 @@ from typing import Any
 from celery import Celery
 from celery.schedules import crontab
 from celery.signals import worker_init
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
 from django.conf import settings
 
+
+def broker_address(redis_url: str) -> str:
+    """The address of a Redis, as Celery writes it."""
+    return redis_url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+
+
+for alias in ("redis", "rediss"):
+    TRANSPORT_ALIASES[alias] = "memberintel.queue:Transport"
 app = Celery("memberintel")
 app.conf.update(
-    broker_url=settings.REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host="),
+    broker_url=broker_address(settings.REDIS_URL),
     broker_connection_timeout=1,
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,  # a worker waits for its queue however long it is away, and never leaves
     broker_transport_options={
         "visibility_timeout": 60 * 60,  # above the longest task, so that nothing runs twice for being slow
         "socket_connect_timeout": 1,

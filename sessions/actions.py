@@ -170,12 +170,14 @@ def _said_before(client_key: str, text: str) -> Said | None:
 
 def _say(text: str, client_key: str, target: UUID | None, close_previous: bool, now: datetime) -> Said:
     count = _count(text)
+    open_session = _open()
     route = routing.route_message(
         _target(target),
-        open_session=_open(),
+        open_session=open_session,
         now=now,
         idle_seconds=settings.IDLE_SECONDS,
         close_previous=close_previous,
+        lapsed=None if target or open_session else queries.lapsed(),
     )
     session, opened = _follow(route, now)
     turn = Turn(uuid7(), 1, OWNER)

@@ -18,7 +18,7 @@ from sessions.domain import events as kinds
 from sessions.domain.cuts import Span
 from sessions.domain.events import Event
 from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem, ui_transcript
-from sessions.models import GONE, Session, SessionEvent
+from sessions.models import GONE, CloseReason, Session, SessionEvent
 
 PAGE = 30
 EVENTS = 200  # of a log on one page
@@ -53,6 +53,14 @@ def kept(session: UUID) -> bool:
 def open_session() -> Session | None:
     """The customer's open session, if there is one."""
     return Session.objects.filter(closed_at=None, imported=False).first()
+
+
+def lapsed() -> UUID | None:
+    """The customer's last session, where silence ended it and it can go on; None else."""
+    row = Session.objects.order_by("-last_activity_at", "-id").first()
+    if row is None or row.close_reason != CloseReason.IDLE:
+        return None
+    return None if row.off_record or row.imported or row.archived_at or row.erased_at else row.id
 
 
 def list_sessions(

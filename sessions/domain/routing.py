@@ -97,12 +97,17 @@ def route_message(
     now: datetime,
     idle_seconds: int,
     close_previous: bool = False,
+    lapsed: UUID | None = None,
 ) -> Route:
-    """Where a message goes that was sent to `target` (None: to no session in particular)."""
+    """Where a message goes that was sent to `target` (None: to no session in particular).
+
+    `lapsed` is the customer's last session where silence has ended it already: what would have followed it before the
+    sweep follows it after.
+    """
     if target is not None and target.state in _REFUSED:
         return _refused(target)
     if open_session is None:
-        return OpenSuccessor(continues=target.id if target else None)
+        return OpenSuccessor(continues=target.id if target else lapsed)
     at_open = target is None or target.id == open_session.id
     continues = open_session.id if target is None else target.id
     if is_idle(open_session.ended_at, now=now, idle_seconds=idle_seconds):

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -70,14 +70,17 @@ class Webs:
         """Where the script of the advisor stands; see the scripted backend."""
         return self.folder / "script.json"
 
-    def play(self, *plays: dict[str, Any]) -> None:
-        """What the advisor does from now on."""
-        self.script.write_text(json.dumps({"fault": list(plays)}))
+    def play(self, *plays: dict[str, Any], **others: Sequence[dict[str, Any]]) -> None:
+        """What the advisor does from now on, and each of the `others` whose name a route has."""
+        part = self.script.with_suffix(".part")  # a process never reads half of it
+        part.write_text(json.dumps({"fault": list(plays), **others}))
+        part.replace(self.script)
 
-    def sent(self) -> list[str]:
-        """Every request a model was sent, as text, in order."""
+    def sent(self, name: str = "") -> list[str]:
+        """Every request a model, or the one of that name, was sent, as text, in order."""
         calls = Path(f"{self.script}.calls")
-        return [json.loads(line)["wire"] for line in calls.read_text().splitlines()] if calls.exists() else []
+        found = map(json.loads, calls.read_text().splitlines()) if calls.exists() else ()
+        return [call["wire"] for call in found if name in ("", call["name"])]
 
     def begin(self) -> Web:
         """Start a process, without waiting for it."""

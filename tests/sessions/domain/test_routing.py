@@ -57,6 +57,15 @@ def test_at_exactly_two_hours_or_later_a_successor_opens(target: Target | None, 
     assert sent(target, quiet(silence)) == CloseAndSucceed(THIS, reason="idle", continues=THIS)
 
 
+def test_it_is_the_same_when_the_sweep_was_there_first() -> None:
+    def after_the_sweep(target: Target | None, open_session: Open | None = None) -> Route:
+        return route_message(target, open_session=open_session, now=NOW, idle_seconds=IDLE, lapsed=THIS)
+
+    assert after_the_sweep(None) == OpenSuccessor(continues=THIS)
+    assert after_the_sweep(Target(OTHER, "closed")) == OpenSuccessor(continues=OTHER)
+    assert after_the_sweep(None, quiet(60, OTHER)) == Append(OTHER)
+
+
 def test_a_clock_that_went_back_closes_nothing() -> None:
     assert sent(None, quiet(-3600)) == Append(THIS)
 
