@@ -53,7 +53,7 @@ def first_prompt(said: Sequence[Said], zone: ZoneInfo, words: int, earlier: Sequ
 
 def open_before(earlier: Sequence[Earlier]) -> str:
     """The open items of earlier sessions, one a line; a text cannot end the block."""
-    lines = (f"[{each.short}] {each.day}: {_flat(each.text)}" for each in earlier)
+    lines = (f"[{each.short}] {each.day}: {flat(each.text)}" for each in earlier)
     return "\n".join(("<earlier_open_items>", *lines, "</earlier_open_items>"))
 
 
@@ -111,9 +111,10 @@ def pieces(said: Sequence[Said], most: int) -> list[list[Said]]:
 
 
 def _written(one: Said, local: datetime) -> str:
-    return f"[{one.line.number}] {one.line.role} {local:%H:%M}: {_flat(one.line.text)}"
+    return f"[{one.line.number}] {one.line.role} {local:%H:%M}: {flat(one.line.text)}"
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """A message as one line that cannot be taken for more than that: escaped, " / " where it had lines."""
     text = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return " / ".join(part for part in (line.strip() for line in text.splitlines()) if part)

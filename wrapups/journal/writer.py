@@ -5,7 +5,6 @@ Two pieces of work, each made from the customer's own messages alone; one that f
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -25,7 +24,7 @@ from wrapups.domain.journal import MoodOutput
 from wrapups.handover import actions as handover
 from wrapups.jobs import Claim, Store
 from wrapups.models import JournalEntry
-from wrapups.prompting import template
+from wrapups.prompting import flat, template
 from wrapups.work import NothingMade
 
 BLOB_VERSION, MOOD_VERSION = "journal_1", "mood_1"
@@ -138,8 +137,7 @@ async def _prompt(system: str, own: _Own, purpose: str) -> Prompt:
 
 
 def _line(at: datetime, text: str, zone: ZoneInfo) -> str:
-    flat = html.escape(" / ".join(clean(text).split("\n")), quote=False)
-    return f"[{at.astimezone(zone):%H:%M}] {flat}"
+    return f"[{at.astimezone(zone):%H:%M}] {flat(text)}"
 
 
 def _fitting(lines: list[str], room: int) -> list[str]:
