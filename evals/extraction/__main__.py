@@ -57,6 +57,11 @@ def main() -> None:
     every = [_noted(session) for session in sessions]
     noted = [one for one, session in zip(every, sessions, strict=True) if story.is_substantive(session)]
     questions = json.loads(file.read_text())["questions"]
+    if max(number for each in questions for number in each["sessions"]) > len(sessions):
+        sys.exit(
+            f"{file.name} asks about sessions that {told.source.name} does not have: name the conversation in"
+            " MEMBERINTEL_SMOKE_DATA."
+        )
     for label, figure in (
         ("sessions of the conversation", len(every)),
         ("of them worth notes", len(noted)),
