@@ -2,12 +2,16 @@
 
 Each step does what is left of it and nothing when nothing is left, so a run that was killed is simply run again, and
 two at once do no harm. From the first step on nobody can sign in; from the second on nobody can read.
+
+A process that had the key at hand, or an answer under way, may still write for a while. So an erasure is done only
+when all has been swept once more after that while.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -27,6 +31,9 @@ from memberintel.tenancy.models import Tenant, User
 from memberintel.vault import destroy
 
 BATCH: Final = 1_000  # rows in a transaction
+STRAGGLERS: Final = timedelta(minutes=10)
+"""So long after its key is gone somebody may still write for a customer: a key is kept for a minute, the longest answer
+takes five (`TURN_DEADLINES`)."""
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +91,8 @@ def _row(whose: Scope, by: UUID, request: UUID | None) -> Erasure:
 
 
 def proceed(erasure: Erasure, *, told: Callable[[str], None] = lambda step: None) -> Erasure:
-    """Do all that is left of it; `told` hears each step. What breaks leaves it to be done by the next run."""
+    """Do all that is left of it; `told` hears each step. What breaks leaves it to be done by the next run, and so does
+    what must be swept once more when the last who may write have ended."""
     whose = Scope(erasure.account, erasure.person)
 
     def at(step: str, count: int = 0) -> None:
@@ -105,6 +113,12 @@ def proceed(erasure: Erasure, *, told: Callable[[str], None] = lambda step: None
         _erase_customer(Scope(whose.tenant_id, person.pk), person, at)
     if whose.customer_id is None:
         _erase_tenant(whose, at)
+    if erasure.keys_gone_at is None:
+        erasure.keys_gone_at = clock.now()
+        erasure.save(update_fields=["keys_gone_at"])
+    if clock.now() < erasure.keys_gone_at + STRAGGLERS:
+        at("swept; once more later")
+        return erasure
     return _finish(erasure, whose)
 
 

@@ -162,6 +162,7 @@ class Erasure(models.Model):
     asked_at = models.DateTimeField(default=clock.now, editable=False)
     step = models.CharField(max_length=60, default="")
     counts = models.JSONField(default=dict)
+    keys_gone_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:

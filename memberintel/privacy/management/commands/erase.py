@@ -24,5 +24,9 @@ class Command(BaseCommand):
             except Exception as error:
                 broken += 1
                 self.stderr.write(f"  broke: {type(error).__name__}")
+        if waiting := len(erase.unfinished()) - broken:
+            self.stdout.write(
+                f"{waiting} to be swept once more in some minutes; the clock does it, or this command."
+            )
         if broken:
             raise CommandError(f"{broken} are not done; run it again.")
