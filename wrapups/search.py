@@ -21,7 +21,7 @@ READ: Final = 1_000
 """The newest wrap-ups that are read for a search."""
 LONGEST: Final = 500
 """Characters of a query that are read."""
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 250
 _TEXTS: Final = ("summary", "next_session_note")
 _LISTS: Final = ("decisions", "open_items", "new_context")
 

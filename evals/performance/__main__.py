@@ -10,7 +10,7 @@ import sys
 
 import django
 
-SUBJECTS = ("log", "compaction", "prefix", "rls", "search", "sweep", "backfill")
+SUBJECTS = ("log", "compaction", "prefix", "rls", "pages", "search", "sweep", "backfill")
 
 
 def main() -> None:

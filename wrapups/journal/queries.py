@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date
 from uuid import UUID
 from zoneinfo import ZoneInfo
+
+from django.db.models import Q
 
 from memberintel.accounts.queries import person
 from memberintel.vault.errors import CannotOpen
@@ -30,13 +32,24 @@ def between(first: date, last: date, where: ZoneInfo) -> list[Day]:
     """
     if not 0 <= (last - first).days < DAYS_AT_MOST:
         raise ValueError(f"from 1 to {DAYS_AT_MOST} days can be asked for at once")
-    since, until = bounds(first, last)
-    closed = ClosingJob.objects.filter(
-        kind=JobKind.WRAP_UP, session_started_at__gte=since, session_started_at__lt=until
-    ).exclude(state=JobState.OFF_RECORD)
-    starts = dict(closed.values_list("session_id", "session_started_at"))
-    within = [session for session, at in starts.items() if first <= local_day(at, where) <= last]
-    return days(_entries(within), first, last, where)
+    return list(within([(first, last)], where).values())
+
+
+def within(spans: Collection[tuple[date, date]], where: ZoneInfo) -> dict[date, Day]:
+    """Every day of these spans, their ends included, with its closed sessions; read at once."""
+    near = Q(pk__in=[])
+    for first, last in spans:
+        since, until = bounds(first, last)
+        near |= Q(session_started_at__gte=since, session_started_at__lt=until)
+    closed = ClosingJob.objects.filter(near, kind=JobKind.WRAP_UP).exclude(state=JobState.OFF_RECORD)
+    local = {
+        session: local_day(at, where)
+        for session, at in closed.values_list("session_id", "session_started_at")
+    }
+    entries = _entries(
+        session for session, day in local.items() if any(first <= day <= last for first, last in spans)
+    )
+    return {day.day: day for first, last in spans for day in days(entries, first, last, where)}
 
 
 def days_written(before: date | None, where: ZoneInfo, limit: int) -> list[date]:

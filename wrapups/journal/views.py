@@ -60,11 +60,13 @@ def journal(request: HttpRequest) -> HttpResponse:
     found = queries.days_written(before, where, PAGE + 1)
     shown, more = found[:PAGE], len(found) > PAGE
     today = local_day(clock.now(), where)
-    drawn = queries.between(today - timedelta(days=PLOTTED - 1), today, where) if before is None else []
+    drawn = [] if before else [today - timedelta(days=number) for number in range(PLOTTED - 1, -1, -1)]
+    spans = [(day, day) for day in shown] + ([(drawn[0], today)] if drawn else [])
+    read = queries.within(spans, where)
     context = {
         "place": "journal",
-        "days": _told([day for one in shown for day in queries.between(one, one, where)], where),
-        "plot": plot(drawn),
+        "days": _told([read[day] for day in shown], where),
+        "plot": plot([read[day] for day in drawn]),
         "plotted": PLOTTED,
         "zone": where.key,
         "paged": before is not None,
