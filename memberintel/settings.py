@@ -50,6 +50,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memberintel.metrics.Counting",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -202,6 +203,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 }
 
 # --- queue -----------------------------------------------------------------------------------------------
+
+METRICS_TOKEN = env.text("METRICS_TOKEN", " ").strip()  # who may read /metrics; without one nobody
 
 REDIS_URL = env.text("REDIS_URL", "")
 CACHES: dict[str, Any] = {

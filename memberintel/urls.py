@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from memberintel import health
+from memberintel import health, metrics
 
 urlpatterns = [
+    path("metrics", metrics.metrics),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),

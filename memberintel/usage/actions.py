@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
+from memberintel.lib import metrics
 from memberintel.usage.models import LedgerEntry
 
 
@@ -36,4 +37,13 @@ class CallRecord:
 
 def record_call(record: CallRecord) -> LedgerEntry:
     """Adds a row for the scope in force (its customer, or none). Rows are never changed afterwards."""
+    _count(record)
     return LedgerEntry.objects.create(**asdict(record))
+
+
+def _count(record: CallRecord) -> None:
+    metrics.MODEL_CALLS.labels(record.purpose, record.provider, record.model, record.outcome).inc()
+    metrics.MODEL_SECONDS.labels(record.purpose).observe(record.duration_ms / 1000)
+    metrics.MODEL_TOKENS.labels(record.purpose, "in").inc(record.input_tokens)
+    metrics.MODEL_TOKENS.labels(record.purpose, "out").inc(record.output_tokens)
+    metrics.MODEL_MICROS.labels(record.purpose).inc(record.cost_micros or 0)

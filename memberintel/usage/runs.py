@@ -18,7 +18,7 @@ from django.db import Error, IntegrityError, connections, models, transaction
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from memberintel.lib import clock
+from memberintel.lib import clock, metrics
 from memberintel.tenancy.desk import SUPPORT
 from memberintel.usage.models import Run
 
@@ -69,6 +69,7 @@ def recorded(kind: str, *, alone: bool = True) -> Iterator[Recorded]:
         over.set()
         keeper.join()
         _mine(run).update(counts=dict(run.counts), finished_at=clock.now(), error=error)
+        metrics.RUNS.labels(kind, "broke" if error else "well").inc()
 
 
 def state(row: Run) -> str:

@@ -17,7 +17,7 @@ from django.urls import URLPattern, get_resolver
 
 OPEN = frozenset(
     {
-        *("healthz", "readyz", "start", "mail", "join"),
+        *("healthz", "readyz", "metrics", "start", "mail", "join"),
         *("account_login", "account_signup", "account_inactive", "account_logout"),
         *("account_reset_password", "account_reset_password_done"),
         *("account_reset_password_from_key", "account_reset_password_from_key_done"),
