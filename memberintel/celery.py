@@ -7,12 +7,13 @@ from typing import Any
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import worker_init
+from celery.signals import task_postrun, task_prerun, worker_init
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
 from django.conf import settings
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 
 def broker_address(redis_url: str) -> str:
@@ -78,3 +79,16 @@ def refuse_unsafe_login(**kwargs: Any) -> None:
     from memberintel.checks import verify_start
 
     verify_start()
+
+
+@task_prerun.connect  # type: ignore[untyped-decorator]
+def name_task(task_id: str = "", task: Any = None, **kwargs: Any) -> None:
+    """What a task logs names it."""
+    clear_contextvars()
+    bind_contextvars(task=getattr(task, "name", ""), task_id=task_id)
+
+
+@task_postrun.connect  # type: ignore[untyped-decorator]
+def forget_task(**kwargs: Any) -> None:
+    """The next one has another name."""
+    clear_contextvars()

@@ -37,6 +37,14 @@ def whole(name: str, default: int) -> int:
         raise Misconfigured(f"{name} must be a whole number, not {value!r}.") from None
 
 
+def one_of(name: str, known: tuple[str, ...], default: str) -> str:
+    """The variable, which must be one of the known words."""
+    found = text(name, default)
+    if found not in known:
+        raise Misconfigured(f"{name} must be one of {', '.join(known)}, not {found!r}.")
+    return found
+
+
 def names(name: str, default: str = "") -> list[str]:
     """A comma-separated list without blanks."""
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]

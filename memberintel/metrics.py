@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,6 +19,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from memberintel.lib import clock
+from memberintel.lib.logs import bound
 from memberintel.lib.metrics import REQUEST_SECONDS, REQUESTS
 from memberintel.tenancy.desk import configured
 from memberintel.usage import daily
@@ -67,7 +69,8 @@ class _Owed:
 
 
 class Counting:
-    """Middleware: counts each answer under the name of its route, never its path, which holds ids."""
+    """Middleware: counts each answer under the name of its route, never its path, which holds ids. What is logged on
+    the way names the request."""
 
     sync_capable = async_capable = True
 
@@ -82,11 +85,18 @@ class Counting:
         if self._async:
             return self._later(request)
         began = time.perf_counter()
-        return _counted(request, self._next(request), began)
+        with bound(request=_name()):
+            return _counted(request, self._next(request), began)
 
     async def _later(self, request: HttpRequest) -> HttpResponseBase:
         began = time.perf_counter()
-        return _counted(request, await self._next(request), began)
+        with bound(request=_name()):
+            return _counted(request, await self._next(request), began)
+
+
+def _name() -> str:
+    """A name for one request, which tells nothing and binds its lines in the log together."""
+    return secrets.token_hex(6)
 
 
 def _counted(request: HttpRequest, answer: HttpResponseBase, began: float) -> HttpResponseBase:

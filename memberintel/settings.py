@@ -532,7 +532,17 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {"links": {"()": "memberintel.lib.discretion.HideLinks"}},
-    "formatters": {"places": {"()": "memberintel.lib.discretion.PlacesOnly"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "filters": ["links"], "formatter": "places"}},
+    "formatters": {
+        "text": {"()": "memberintel.lib.discretion.PlacesOnly"},
+        "json": {"()": "memberintel.lib.logs.as_json"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["links"],
+            # For people on one machine, for machines elsewhere.
+            "formatter": env.one_of("LOG_FORMAT", ("text", "json"), "text" if EMBEDDED else "json"),
+        }
+    },
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
 }
