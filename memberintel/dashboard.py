@@ -17,6 +17,7 @@ from memberintel.tenancy.desk import SUPPORT
 from memberintel.usage import daily, runs, spending
 from memberintel.usage.models import MonthlyReport, Run
 from memberintel.usage.plot import plot
+from memberintel.vault import damage
 from sessions import oversight as sessions
 from wrapups import oversight as wrapups
 from wrapups.oversight import Owed
@@ -75,6 +76,7 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             _writer(owed, now),
             _clock(found, now),
             _not_closed(now),
+            _unopened(now),
             _alarms(),
         ]
         context["runs"] = [(run, runs.state(run)) for run in found[:_RUNS_SHOWN]]
@@ -178,6 +180,21 @@ def _not_closed(now: datetime) -> Sign:
         if late
         else "Silent sessions are closed in time.",
         _list("chat_session", open="1"),
+    )
+
+
+def _unopened(now: datetime) -> Sign:
+    """Sealed values that somebody came across and that did not open."""
+    seen = damage.seen(now)
+    newest = f" Last seen {_span(now - seen[0].last_at)} ago: {seen[0]}." if seen else ""
+    words = (
+        "Restore them from a backup; the customer sees that they cannot be opened."
+        if seen
+        else "None was met."
+    )
+    value = f"{len(seen)}+" if len(seen) >= damage.MOST else str(len(seen))
+    return Sign(
+        "bad" if seen else "good", "Rows that cannot be opened", value, words + newest, _list("chat_session")
     )
 
 

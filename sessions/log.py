@@ -19,7 +19,7 @@ from brain.domain.prompt import assemble
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import current_customer_id, current_tenant_id
-from memberintel.vault import cipher, keyring
+from memberintel.vault import cipher, damage, keyring
 from memberintel.vault.errors import Damaged
 from sessions.domain import events as kinds
 from sessions.domain.cuts import Mark
@@ -411,7 +411,9 @@ def _content(opener: cipher.Opener, sealed: bytes, aad: bytes) -> Any:
     try:
         return kinds.decode(opener.open(bytes(sealed), aad))
     except (Damaged, kinds.Undecodable):
-        logger.error("an event cannot be opened", extra={"event": str(UUID(bytes=aad[-16:]))})
+        event = UUID(bytes=aad[-16:])
+        logger.error("an event cannot be opened", extra={"event": str(event)})
+        damage.note(TABLE, COLUMN, event)
         return kinds.UNREADABLE
 
 

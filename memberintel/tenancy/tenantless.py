@@ -65,6 +65,7 @@ TENANTLESS: dict[str, Grants] = {
     "knowledge_drafts": Grants("", WRITE),
     "erasures": Grants("SELECT, INSERT, UPDATE", READ),
     "runs": Grants("SELECT, INSERT, UPDATE", READ),
+    "unopened": Grants("SELECT, INSERT, UPDATE", READ),
     "legal_reviews": Grants(READ, "SELECT, INSERT, UPDATE (running, ended_at)"),
     "external_deletions": Grants("SELECT, INSERT, UPDATE, DELETE", READ),
     "vault.keks": Grants("SELECT, INSERT", ""),

@@ -25,7 +25,7 @@ from django.db.models.lookups import IsNull
 from django.db.models.query_utils import DeferredAttribute
 
 from memberintel.tenancy.context import SYSTEM_TENANT_ID
-from memberintel.vault import cipher
+from memberintel.vault import cipher, damage
 from memberintel.vault.cipher import Place
 from memberintel.vault.errors import CannotOpen, Damaged, SealedFieldError
 from memberintel.vault.keyring import key_of
@@ -144,6 +144,8 @@ class SealedField[S = Any, G = Any](_Field[S, G]):
                 place.row,
                 type(error).__name__,
             )
+            if isinstance(error, Damaged):
+                damage.note(place.table, place.column, place.row)
             raise
 
     def _key(self, place: Place) -> Any:

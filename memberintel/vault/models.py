@@ -75,3 +75,21 @@ class DataKey(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.kind} key {self.id}"
+
+
+class Unopened(models.Model):
+    """A sealed value somebody came across and that did not open: `place` is table and column. See `damage`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    place = models.CharField(max_length=120)
+    row_id = models.UUIDField()
+    first_at = models.DateTimeField(default=clock.now)
+    last_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table = "unopened"
+        constraints = [models.UniqueConstraint(fields=["place", "row_id"], name="unopened_once")]
+        indexes = [models.Index(fields=["-last_at"], name="unopened_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.place} of {self.row_id}"

@@ -11,7 +11,7 @@ from memberintel.settings import LLM_WINDOWS as WINDOWS
 from memberintel.settings import TURN_DEADLINES as DEADLINES
 
 ADVISOR_TOOLS = [*TOOLS, "tests.faults.tools.wait", "tests.faults.tools.shout"]
-TURN_DEADLINES = {**DEADLINES, "tool": 120}
+TURN_DEADLINES = {**DEADLINES, "tool": 120, "compact": 1}
 LLM_SILENCE = {"chat": 5}  # more than a busy machine takes to begin
 LLM_PATIENCE = {"tries": 2, "first_wait": 0.1, "longest_wait": 1.0}
 WRAP_UP_WAIT_SECONDS = 1.0

@@ -120,6 +120,21 @@ def test_calls_that_cannot_be_made_are_told_to_the_model_and_shown_to_the_reader
     assert "query: Field required" in page
 
 
+def test_an_error_of_300_kb_from_a_tool_is_cut_where_a_reader_sees_a_character_end(stage: Stage) -> None:
+    family = "\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
+    shout = ("toolu_1", "shout", json.dumps({"text": f"x{family}{family}", "times": 30_000}))
+    browser, said, reading = stage.ask(Play((), (), (shout,)), Play(("That was ", "loud.")))
+    assert reading.end == ("done", {"outcome": "complete"}), reading.end
+    answer = events_of(browser.person, said["session"])[-1]
+    [call] = kinds.tools_of(answer)
+    kept = str(call["result"])
+    assert len(kept) < 60_000
+    assert kept.endswith("…")
+    assert kept.replace(family, "").strip("x…") == "too_loud: "
+    assert [failure.tool for failure in turn_memory.of_content(answer.content).failures] == ["shout"]
+    assert "too_loud" in browser.page(stage.web, f"/sessions/{said['session']}/")
+
+
 def test_arguments_that_are_no_json_end_in_an_error_a_person_can_act_on(stage: Stage) -> None:
     _, _, reading = stage.ask(Play(HALF, end="malformed"))
     assert reading.end is not None

@@ -204,6 +204,7 @@ class Reading:
     arrived: list[tuple[float, int]] = field(default_factory=list)
     reconnects: int = 0
     tools: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     def take(self, event: sse.ServerEvent) -> None:
         """Show one event."""
@@ -215,6 +216,8 @@ class Reading:
             self.text += data["text"]
         elif event.event == "tool":
             self.tools.append(data)
+        elif event.event == "notice":
+            self.notices.append(data["text"])
         elif event.event in ("done", "error"):
             self.end = (event.event, data)
         elif event.event == "reconnect":

@@ -70,7 +70,14 @@ OF_TENANTS = {
 }
 OF_NOBODY = {
     *("tiers", "tier_budgets", "tenants", "auth_group", "auth_permission", "django_content_type", "runs"),
-    *("monthly_reports", '"vault"."keks"', "django_admin_log", "external_deletions", "legal_reviews"),
+    *(
+        "monthly_reports",
+        '"vault"."keks"',
+        "django_admin_log",
+        "external_deletions",
+        "legal_reviews",
+        "unopened",
+    ),
 }
 
 

@@ -15,8 +15,9 @@ from django.db import connection, models
 from django.db.models import F, Value
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
+from memberintel.lib import clock
 from memberintel.tenancy.context import Scope, scope
-from memberintel.vault import keyring
+from memberintel.vault import damage, keyring
 from memberintel.vault.errors import CannotOpen, Damaged, KeyUnavailable, SealedFieldError, WrongKey
 from memberintel.vault.fields import Sealed, SealedText
 from tests.vault.conftest import KekRoom, new_kek, new_scope, undone
@@ -123,6 +124,9 @@ def test_damage_shows_at_its_attribute_only_and_is_logged_without_content(
     found.body = "Still writable."
     found.save()
     assert again(note).body == "Still writable."
+    told = [seen for seen in damage.seen(clock.now()) if seen.row_id == note.id]
+    assert [seen.place for seen in told] == ["vault_test_notes.title"]
+    assert note.id not in {seen.row_id for seen in damage.seen(clock.now() + damage.RINGS_FOR)}
 
 
 def test_a_damaged_value_can_be_replaced(note: Note) -> None:
