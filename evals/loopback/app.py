@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -48,6 +49,7 @@ class Exchange:
         self.headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
         self.port = int((scope.get("client") or ("", 0))[1])
         self._receive, self._send = receive, send
+        self.at = 0.0
         self.begun = False
         self.left = asyncio.Event()
 
@@ -60,6 +62,7 @@ class Exchange:
                 raise Gone
             parts.append(message.get("body", b""))
             if not message.get("more_body"):
+                self.at = time.time()
                 return b"".join(parts)
 
     async def watch(self) -> None:
@@ -134,7 +137,10 @@ class Loopback:
                 asked = messages.read(body)
                 _check_model(asked.model)
                 await self._answer(
-                    exchange, Call("messages", asked.model, body, exchange.port), asked, AsMessages(asked)
+                    exchange,
+                    Call("messages", asked.model, body, exchange.port, exchange.at),
+                    asked,
+                    AsMessages(asked),
                 )
             elif exchange.path.startswith("/v1/models/"):
                 model = exchange.path.removeprefix("/v1/models/")
@@ -169,7 +175,9 @@ class Loopback:
             await exchange.reply(200, gemini.embedded(verb, body))
             return
         asked = gemini.read(model, body, stream=verb == "streamGenerateContent")
-        await self._answer(exchange, Call(api, model, body, exchange.port), asked, AsGemini(asked))
+        await self._answer(
+            exchange, Call(api, model, body, exchange.port, exchange.at), asked, AsGemini(asked)
+        )
 
     # --- answers -----------------------------------------------------------------------------------------
 

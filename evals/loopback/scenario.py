@@ -49,13 +49,14 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Call:
-    """A request for an answer: which API, which model, its body as it came over the wire, and the client's port,
-    which tells connections apart."""
+    """A request for an answer: which API, which model, its body as it came over the wire, the client's port,
+    which tells connections apart, and the time it came, as of `time.time`."""
 
     api: Literal["messages", "vertex", "key"]
     model: str
     body: bytes
     port: int = 0
+    at: float = 0.0
 
 
 class Scenario:
