@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -19,7 +18,7 @@ from evals.loopback import advisor, gemini, messages
 from evals.loopback.asked import Asked, Refusal, Said
 from evals.loopback.prefixes import Counted
 from evals.loopback.scenario import Call, Play, Scenario
-from memberintel.lib import tokens
+from memberintel.lib import clock, tokens
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -62,7 +61,7 @@ class Exchange:
                 raise Gone
             parts.append(message.get("body", b""))
             if not message.get("more_body"):
-                self.at = time.time()
+                self.at = clock.now().timestamp()
                 return b"".join(parts)
 
     async def watch(self) -> None:

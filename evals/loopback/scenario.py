@@ -50,7 +50,7 @@ def _frozen(value: Any) -> Any:
 @dataclass(frozen=True)
 class Call:
     """A request for an answer: which API, which model, its body as it came over the wire, the client's port,
-    which tells connections apart, and the time it came, as of `time.time`."""
+    which tells connections apart, and the time it came."""
 
     api: Literal["messages", "vertex", "key"]
     model: str

@@ -31,6 +31,7 @@ from evals.performance.log import customer
 from evals.performance.results import Figure, at_least, at_most
 from memberintel.accounts import actions
 from memberintel.embedded import children
+from memberintel.lib import clock
 from memberintel.tenancy.context import Scope, scope
 from sessions import log
 
@@ -168,7 +169,7 @@ async def _talk_all(
 async def _talk(client: httpx.AsyncClient, talk: Talk, *, follow: bool) -> None:
     headers = {"Authorization": f"Bearer {talk.person.token}"}
     body = {"text": f"Why do members leave in their first month? {talk.mark}", "client_key": talk.mark}
-    talk.sent = time.time()
+    talk.sent = clock.now().timestamp()
     sent = await client.post("/api/v1/messages/", json=body, headers=headers)
     if sent.status_code != 201:
         raise RuntimeError(f"a message was answered with {sent.status_code}: {sent.text[:300]}")
