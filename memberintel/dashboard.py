@@ -72,6 +72,7 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         owed, found = wrapups.owed(now), runs.newest(_RUNS_READ)
         context["signs"] = [
             _failed(owed),
+            _unfunded(owed),
             _overdue(owed),
             _writer(owed, now),
             _clock(found, now),
@@ -122,6 +123,18 @@ def _failed(owed: Owed) -> Sign:
         _capped(owed.failed),
         codes or "Every wrap-up that was tried has been written.",
         _list("wrapups_closingjob", state="failed"),
+    )
+
+
+def _unfunded(owed: Owed) -> Sign:
+    return Sign(
+        "watch" if owed.unfunded else "good",
+        "Unfunded wrap-ups",
+        _capped(owed.unfunded),
+        "Of the last 7 days: their accounts' budgets are used up."
+        if owed.unfunded
+        else "Every wrap-up of the last 7 days had a budget.",
+        _list("wrapups_closingjob", state="unfunded", made="7"),
     )
 
 

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memberintel.tenancy.desk import SUPPORT, since
+from wrapups.domain.states import UNFUNDED_FOR
 from wrapups.models import ClosingJob, JobKind, JobState, SessionLog
 
 MOST = 500
@@ -21,7 +22,8 @@ MOST = 500
 
 @dataclass(frozen=True)
 class Owed:
-    """The state of the writer. `failed` and `waiting` end at MOST; `codes` are those of the failed, most first."""
+    """The state of the writer. Numbers end at MOST; `codes` are those of the failed, most first; `unfunded` are those
+    of the last days, which a budget that is back still pays for."""
 
     failed: int
     waiting: int
@@ -29,6 +31,7 @@ class Owed:
     oldest: datetime | None
     codes: tuple[tuple[str, int], ...]
     last_written: datetime | None
+    unfunded: int = 0
 
 
 def owed(now: datetime) -> Owed:
@@ -36,6 +39,7 @@ def owed(now: datetime) -> Owed:
     failed = list(_jobs(JobState.FAILED).values_list("last_error", flat=True)[:MOST])
     waiting = list(_jobs(JobState.QUEUED).values_list("created_at", flat=True)[:MOST])
     late = now - timedelta(seconds=settings.WRAP_UP_BACKFILL_AFTER_SECONDS)
+    unfunded = _jobs(JobState.UNFUNDED).filter(id__gte=since(now - UNFUNDED_FOR)).values_list("id")
     newest = SessionLog.objects.using(SUPPORT).order_by("-id").values_list("created_at", flat=True)[:1]
     return Owed(
         failed=len(failed),
@@ -44,6 +48,7 @@ def owed(now: datetime) -> Owed:
         oldest=min(waiting, default=None),
         codes=tuple(Counter(code or "unknown" for code in failed).most_common(4)),
         last_written=next(iter(newest), None),
+        unfunded=len(unfunded[:MOST]),
     )
 
 

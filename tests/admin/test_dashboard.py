@@ -16,7 +16,7 @@ from tests.admin.scene import plant
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person
 from wrapups import oversight as wrapups
-from wrapups.models import ClosingJob, JobState
+from wrapups.models import ClosingJob, JobKind, JobState
 from wrapups.oversight import Owed
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -41,6 +41,18 @@ def test_a_job_that_waits_too_long_is_overdue(alice: Person) -> None:
         before = wrapups.owed(now).overdue
         ClosingJob.objects.update(state=JobState.QUEUED, created_at=now - timedelta(hours=1))
         assert wrapups.owed(now).overdue == before + 1
+
+
+def test_wrap_ups_without_a_budget_are_told(alice: Person) -> None:
+    plant(alice)
+    now = clock.now()
+    with scope(alice.scope):
+        before = wrapups.owed(now).unfunded
+        ClosingJob.objects.filter(kind=JobKind.WRAP_UP).update(state=JobState.UNFUNDED)
+        assert wrapups.owed(now).unfunded == before + 1
+    owed = Owed(0, 0, 0, None, (), NOW, unfunded=2)
+    assert (dashboard._unfunded(owed).state, dashboard._unfunded(WELL).state) == ("watch", "good")
+    assert sign_in(make_staff()).get(dashboard._unfunded(owed).href).status_code == 200
 
 
 def test_a_silent_session_that_was_not_closed_is_told(alice: Person) -> None:
