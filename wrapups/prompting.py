@@ -18,6 +18,7 @@ from wrapups.domain.open_items import Earlier
 
 VERSION = "wrap_up_2"
 TIGHT = "wrap_up_tight_1"
+LANGUAGE = "wrap_up_language_1"
 
 # Left free in the model's window for the instructions, the answer and the difference between tokenizers.
 _SHARE_OF_WINDOW = 0.6
@@ -60,6 +61,15 @@ def open_before(earlier: Sequence[Earlier]) -> str:
 def tighter(prompt: Prompt, answer: str, had: int, words: int) -> Prompt:
     """The same request once more, after an answer that was too long."""
     ask = template(TIGHT).replace("{had}", str(had)).replace("{words}", str(words))
+    return _once_more(prompt, answer, ask)
+
+
+def in_their_language(prompt: Prompt, answer: str, words: int) -> Prompt:
+    """The same request once more, after an answer in another language than the customer's."""
+    return _once_more(prompt, answer, template(LANGUAGE).replace("{words}", str(words)))
+
+
+def _once_more(prompt: Prompt, answer: str, ask: str) -> Prompt:
     return Prompt(prompt.system, (prompt.messages[0], Message("assistant", answer), Message("user", ask)))
 
 

@@ -13,6 +13,7 @@ from memberintel.accounts.queries import person
 from memberintel.lib import tokens
 from memberintel.lib.extract import Line
 from memberintel.lib.ids import uuid7
+from memberintel.lib.language import differ
 from memberintel.llm import windows
 from memberintel.llm.seam import complete
 from memberintel.llm.types import Completion
@@ -187,14 +188,20 @@ def _day(item: OpenItem, zone: ZoneInfo) -> str:
 async def _ask(
     said: Sequence[Said], around: _Around, cap: int, held: Claim, scope: Scope
 ) -> tuple[Draft, str]:
-    """A valid draft of this stretch, and "provider:model" of who wrote it; asked again while it is too long."""
+    """A valid draft of this stretch, and "provider:model" of who wrote it; asked again while it is too long, and once
+    where it is in another language than the customer's. Notes in another language are better than none."""
     roles = {one.line.number: one.line.role for one in said}
+    own = "\n".join(one.line.text for one in said if one.line.role == "customer")
     first = prompt = prompting.first_prompt(said, around.zone, cap, around.earlier)
-    tries = 0
+    tries, told = 0, False
     while True:
         tries += 1
         answer = await complete("wrap_up", prompt, scope=scope, output=WrapUpOutput, session=held.session)
         intent = validate(_output(answer), roles, tries=tries, cap=cap, earlier=around.earlier)
+        if isinstance(intent, Keep) and not told and differ("\n".join(intent.draft.texts), own):
+            told = True
+            prompt = prompting.in_their_language(first, answer.text[:_ANSWER_KEPT], cap)
+            continue
         if isinstance(intent, Keep):
             return intent.draft, f"{answer.provider}:{answer.model}"
         if not isinstance(intent, AskShorter):

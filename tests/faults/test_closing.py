@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -255,6 +256,60 @@ def test_a_queue_that_is_down_for_a_day_loses_nothing(town: World) -> None:
         town.send("sessions.tasks.sweep")
         town.send("memberintel.usage.tasks.daily")
         closed_once_written(town, *sessions)  # by the worker that ran all the while
+
+
+# --- what the model says ---------------------------------------------------------------------------------
+
+GHOSTS = {
+    **ANSWER,
+    "decisions": [{"text": "Sell the club", "messages": [7, 99]}],
+    "open_items": [{"text": "Fire the cook", "messages": []}],
+}
+ENDLESS = {**ANSWER, "summary": "word " * 10_000}
+ABROAD = {
+    **ANSWER,
+    "summary": "Sie planen eine Rabattaktion für das Jahresabo und haben noch nicht mit ihr begonnen.",
+}
+NOTHING = [
+    {"text": "I would rather not answer in JSON."},
+    {"text": json.dumps(ANSWER)[:-40]},
+    {"text": ""},
+]
+
+
+ERROR = "SELECT last_error FROM closing_jobs WHERE session_id = %s AND kind = 'wrap_up'"
+KEPT = (
+    "SELECT word_count <= 400, shortened, dropped, jsonb_array_length(open_item_ids) FROM session_logs"
+    " WHERE session_id = %s"
+)
+
+
+def test_whatever_the_model_says_notes_are_whole_or_there_are_none(town: World) -> None:
+    failing = [_ended_with(town, {"steps": [step]}) for step in NOTHING]
+    for session in failing:
+        assert town.rows(ERROR, session) == [("invalid_output",)]
+        assert town.wrap_ups(session) == 0
+    for answer, asked, kept in (
+        (GHOSTS, 1, (False, 2, 0)),
+        (ENDLESS, 3, (True, 0, 0)),
+        (ABROAD, 2, (False, 0, 1)),
+    ):
+        before = len(town.made.sent("notes"))
+        session = _ended_with(town, {"steps": [{"json": answer}]})
+        assert len(town.made.sent("notes")) - before == asked
+        assert town.rows(KEPT, session) == [(True, *kept)]
+    backfill()
+    closed_once_written(town, *failing)
+
+
+def _ended_with(town: World, play: dict[str, Any]) -> str:
+    """A conversation that has ended, whose notes the worker has tried to write once, with that for an answer."""
+    browser = customer(name="heard")
+    session = talked(town, browser)
+    with notes(town, play):
+        town.end(browser, session)
+        until(lambda: town.rows(ERROR, session) != [("",)] or town.wrap_ups(session))
+    return session
 
 
 # --- budgets ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ AT = datetime(2023, 3, 12, 6, 30, tzinfo=UTC)
 SHA256 = {
     "wrap_up_2": "72958846c2665d5dacd1b523a2b0fcd8853dbad7d7bbdc7379f8986f25807c00",
     "wrap_up_tight_1": "4697ab82adb327d8e3cbff3c709b5c4b8ded45eda0f97aa0f0b0d57e0f0150d7",
+    "wrap_up_language_1": "229fae5a53846454595abb96f2685ebe9f3ea7f06f04abb05188ef211805b660",
     "journal_1": "387d46f044997d478ed84e2d8bb69422778a93817433cb9dbf6729734e71ac42",
     "mood_1": "7e0e4322613f85d239846ff4b046ae3e6d876d56771c9e2a4f74391521d3f1e7",
 }

@@ -207,6 +207,30 @@ def test_a_too_long_answer_is_asked_again_twice_and_then_shortened(
     assert row.word_count <= 400
 
 
+GERMAN = {
+    **ANSWER,
+    "summary": "Sie planen eine Rabattaktion für das Jahresabo. Sie beginnt am 1. März und die Mitglieder sind noch"
+    " nicht informiert.",
+    "decisions": [{"text": "Eine Rabattaktion von 20 % für das Jahresabo ab dem 1. März", "messages": [1]}],
+    "next_session_note": "Fragen, wie die Rabattaktion gelaufen ist.",
+}
+
+
+@pytest.mark.parametrize(("second", "kept"), [(ANSWER, ANSWER), (GERMAN, GERMAN)])
+def test_notes_in_another_language_are_asked_for_once_more_and_then_kept(
+    alice: Person, worker: Any, settings: Any, second: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    session = talked(alice.scope, PLAN)
+    with model(settings, f"abroad-{uuid4().hex}", {"json": GERMAN}, {"json": second}) as name:
+        assert write(alice, session, worker) == work.Written()
+        first, again = (wire.decode() for wire in scripted.wires(name))
+    assert "in another language" not in first
+    assert "in another language" in again
+    [row] = wrap_ups(alice.scope, session)
+    with scope(alice.scope):
+        assert row.summary == kept["summary"]
+
+
 def test_a_session_larger_than_the_window_is_written_in_parts(
     alice: Person, worker: Any, settings: Any
 ) -> None:

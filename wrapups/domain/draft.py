@@ -93,10 +93,15 @@ class Draft:
     touched: tuple[str, ...] = ()
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """All it says."""
+        items = (*self.decisions, *self.open_items, *self.new_context)
+        return (self.summary, self.next_session_note, *(item.text for item in items))
+
+    @property
     def words(self) -> int:
         """Words of all texts together, which the cap limits."""
-        items = (*self.decisions, *self.open_items, *self.new_context)
-        return sum(map(count_words, (self.summary, self.next_session_note, *(item.text for item in items))))
+        return sum(map(count_words, self.texts))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from memberintel.accounts.queries import person
 from memberintel.lib import tokens
+from memberintel.lib.language import differ
 from memberintel.lib.text import clean, count_words
 from memberintel.llm import windows
 from memberintel.llm.seam import complete
@@ -56,6 +57,8 @@ async def make_blob(held: Claim, scope: Scope) -> Store:
     text = journal.blob(answer.text, written=own.words)
     if not text:
         raise NothingMade("no_passage")
+    if differ(text, "\n".join(one for _, one in own.said)):
+        raise NothingMade("other_language")  # it is no voice of theirs
 
     def store(held: Claim, now: datetime) -> None:
         row = _row(held, now)
