@@ -271,7 +271,7 @@ class Heartbeat(Endpoint):
         return Response(HeartbeatOut(row).data)
 
 
-class Numbers(Endpoint):
+class Numbers(Owned):
     """A site's numbers."""
 
     scopes = {"GET": READ, "POST": ("brain",)}
@@ -296,10 +296,14 @@ class Numbers(Endpoint):
         by_id=True,
         takes=UploadIn,
         gives={200: UploadOut},
-        errors={400: "The file has faults; `errors` names row and column of each, and nothing was kept."},
+        errors={
+            400: "The file has faults; `errors` names row and column of each, and nothing was kept.",
+            **OWNERS,
+        },
     )
     def post(self, request: Request, site: UUID) -> Response:
-        """Keep the numbers of a CSV file. A number that is known already is replaced."""
+        """Keep the numbers of a CSV file. A number that is known already is replaced. For owners."""
+        self._for_owners()
         given = body(request, UploadIn)
         try:
             with _as_problems():

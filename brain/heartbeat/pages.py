@@ -1,4 +1,4 @@
-"""The HEARTBEAT page of every colleague: what the numbers tell, plots of them, and uploading a file."""
+"""The HEARTBEAT page of every colleague: what the numbers tell, plots of them; and for owners, uploading a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from brain.heartbeat import actions, queries
 from brain.heartbeat.forms import UploadForm
 from brain.heartbeat.queries import NotFound, SiteView, SourceView
 from brain.heartbeat.sync import ERRORS, SOMETHING
-from memberintel.accounts.access import signed_in
+from memberintel.accounts.access import owner_required, signed_in
 
 RANGES: Final = (30, 90, 365)
 DRAWN: Final = ("mrr", "active_members", "new", "churned", "failed_payments", "trials")
@@ -70,6 +70,7 @@ def heartbeat(request: HttpRequest, site: UUID | None = None) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
+@owner_required
 def upload(request: HttpRequest, site: UUID) -> HttpResponse:
     """Send a file of numbers. With a fault in it nothing is kept, and every fault is named."""
     try:

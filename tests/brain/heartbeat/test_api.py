@@ -35,7 +35,8 @@ def test_a_site_from_its_making_to_its_end(alice: Person, bob: Person) -> None:
     site = f"/api/v1/sites/{made['id']}/"
     assert told(colleague.get(site)) == made == told(owner.get("/api/v1/sites/"))["items"][0]
     assert told(colleague.get(f"{site}heartbeat/")) == {"day": None, "text": None, "readable": True}
-    brought = told(send(colleague, "POST", f"{site}numbers/", {"csv": csv_file.SAMPLE}))
+    assert send(colleague, "POST", f"{site}numbers/", {"csv": csv_file.SAMPLE}).status_code == 403
+    brought = told(send(owner, "POST", f"{site}numbers/", {"csv": csv_file.SAMPLE}))
     assert brought == {"days": 3, "first": "2026-11-28", "last": "2026-11-30"}
     assert told(owner.get(f"{site}heartbeat/"))["text"].startswith("Through 30 November 2026")
     renamed = told(send(owner, "PUT", site, {"name": "Kin", "time_zone": "UTC"}))

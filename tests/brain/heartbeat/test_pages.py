@@ -98,9 +98,11 @@ def test_a_source_that_is_down_is_said_to_be(alice: Person) -> None:
     assert "Active members: 200" in page
 
 
-def test_a_file_is_uploaded_by_a_colleague(alice: Person, bob: Person) -> None:
+def test_a_file_is_uploaded_by_an_owner(alice: Person, bob: Person) -> None:
     site = site_of(alice)
-    client = signed_in(bob.user)
+    client, colleague = signed_in(alice.user), signed_in(bob.user)
+    assert "Upload numbers" not in shown(colleague, "heartbeat")
+    assert send(colleague, site, csv_file.SAMPLE.encode())[0] == 403
     page = shown(client, "heartbeat-upload", site)
     assert all(name in page for name in csv_file.COLUMNS)
     assert client.get(reverse("heartbeat-sample")).content.decode() == csv_file.SAMPLE
