@@ -317,6 +317,9 @@ LLM_WINDOWS = {  # input tokens, for models whose provider does not tell; from t
     "gemini:gemini-3.8-flash": 1_048_576,
 }
 LLM_WINDOW_UNKNOWN = 100_000
+LLM_WINDOW_MOST = env.whole(
+    "LLM_WINDOW_MOST", 0
+)  # no request is larger, whatever a model takes; 0 is no such limit
 LLM_PRICES_READ = (
     "November 2026"  # when those of memberintel/llm/prices.py were taken from the providers' lists
 )

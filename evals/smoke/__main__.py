@@ -16,6 +16,8 @@ from types import FrameType
 from evals.loopback.scenario import Scenario
 from evals.loopback.server import HOST, running
 
+WINDOW = 40_000  # tokens of the largest request: a few long messages outgrow it
+
 PURPOSES = ("CHAT", "WRAP_UP", "TITLE", "DISTILL", "COMPACT")
 
 
@@ -48,6 +50,7 @@ def _providers(stack: ExitStack) -> Scenario | None:
 
 def _play(scenario: Scenario | None) -> int:
     os.environ["MEMBERINTEL_PROCESS"] = "web"
+    os.environ["LLM_WINDOW_MOST"] = str(WINDOW)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
     import django
 

@@ -70,7 +70,7 @@ def check(report: Report, stage: Stage, who: Customer, texts: Iterable[str], hea
     held = b"\n".join(_redis_values())
     passed = "\n".join(heard.commands).encode()
     report.check(
-        b"write_wrap_up" in passed,
+        b"do_owed_work" in passed,
         "jobs went through Redis while it was listened to",
         f"{len(heard.commands)} commands",
     )

@@ -6,7 +6,7 @@ import hashlib
 import html
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from evals.smoke.play import Told
@@ -20,6 +20,7 @@ from sessions.domain import events as kinds
 from sessions.domain import projection
 from sessions.domain.events import Event
 from sessions.models import Session, SessionEvent
+from wrapups import queries as wrapups
 from wrapups.domain.render import Notes, entry_body
 from wrapups.models import SessionLog
 
@@ -83,18 +84,21 @@ def _check_frozen(report: Report, told: Told) -> None:
         for label, body in ENTRY.findall(found.group(1) if found else "")
     ]
     last = list(SessionLog.objects.order_by("session_last_activity_at", "session_id"))[-INJECTED:]
+    items = wrapups.open_items_of(wrap_ups={row.id for row in last})
+    settled = {item.id for item in items if item.status != "open"}
     report.check(
-        [body for _, body in entries] == [_body(row) for row in last] and last[-1].session_id == told.live,
+        [body for _, body in entries] == [_body(row, settled) for row in last]
+        and last[-1].session_id == told.live,
         f"it holds exactly the last {INJECTED} wrap-ups, newest last",
         "; ".join(label for label, _ in entries),
     )
 
 
-def _body(row: SessionLog) -> str:
+def _body(row: SessionLog, settled: Collection[UUID]) -> str:
     notes = Notes(
         summary=row.summary,
         decisions=[item["text"] for item in row.decisions],
-        open_items=[item["text"] for item in row.open_items],
+        open_items=[item["text"] for item in row.open_items if UUID(item["id"]) not in settled],
         new_context=[item["text"] for item in row.new_context],
         next_session_note=row.next_session_note,
     )

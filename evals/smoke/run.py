@@ -8,7 +8,7 @@ from pathlib import Path
 
 from brain.actions import save_document
 from evals.loopback.scenario import Scenario
-from evals.smoke import leaks, play, providers, record, stage, story, strangers
+from evals.smoke import leaks, long, play, providers, record, stage, story, strangers
 from evals.smoke.report import Report
 from evals.smoke.stage import Customer, Stage
 from evals.smoke.story import Story
@@ -58,6 +58,7 @@ def _play(
         "colleague": stage.customer("colleague", "pro", beside=owner),
         "stranger": stage.customer("stranger", "pro"),
         "free": stage.customer("free", "free"),
+        "talker": stage.customer("talker", "pro"),
     }
     play.bring_in(report, place, owner, told)
     place.wait_for_web()
@@ -65,8 +66,9 @@ def _play(
     record.check(report, owner, happened)
     if scenario is not None:
         providers.check(report, scenario, owner, happened)
+    said = long.check(report, place, owner, others["talker"], told, scenario)
     strangers.check(report, place, owner, others, happened)
-    texts = [*told.texts(), *record.texts(owner), SOUL, BIBLE, play.AGAIN]
+    texts = [*told.texts(), *record.texts(owner), *said, SOUL, BIBLE, play.AGAIN]
     leaks.check(report, place, owner, texts, heard)
 
 

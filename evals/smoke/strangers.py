@@ -33,8 +33,11 @@ TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value=|"X-CSRFToken": ?|data-c
 BODIES: dict[str, dict[str, object]] = {
     "api-retry": {"attempt": 1},
     "api-numbers": {"csv": SAMPLE},
+    "api-open-item": {"resolved": True},
+    "api-session-journal": {"summary": "A day like any other."},
     "api-sources": {"kind": "stripe", "key": "rk_test_of_nobody"},
 }
+PUT_ONLY = {"api-open-item", "api-session-journal"}
 FORMS: dict[str, dict[str, str]] = {"invitation": {"act": "withdraw"}}
 # A colleague is told that these are for owners, whatever the id.
 OWNERS_ONLY = {
@@ -167,7 +170,8 @@ def _expected(role: str, address: Address) -> int:
 def _tried(visitor: Visitor, address: Address, ids: dict[str, UUID]) -> list[httpx.Response]:
     path = address.filled(ids)
     if address.pattern.startswith("api/"):
-        return [visitor.get(path), visitor.post(path, dict(BODIES.get(address.name, {})))]
+        send = visitor.put if address.name in PUT_ONLY else visitor.post
+        return [visitor.get(path), send(path, dict(BODIES.get(address.name, {})))]
     return [visitor.get(path), visitor.submit(path, dict(FORMS.get(address.name, {})))]
 
 

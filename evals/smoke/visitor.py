@@ -18,13 +18,15 @@ TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 @dataclass
 class Answer:
-    """What came of a message: where it went, and the stream's events put together."""
+    """What came of a message: where it went, and the stream's events put together. `broke_at` is how many characters
+    had come when the connection was dropped, where it was."""
 
     session: UUID
     turn: UUID
     text: str = ""
     end: str = ""
     detail: str = ""
+    broke_at: int | None = None
     events: list[str] = field(default_factory=list)
 
 
@@ -58,27 +60,42 @@ class Visitor:
         """A call of the API with a JSON body."""
         return self.http.post(path, json=body, headers={"X-CSRFToken": self._token()})
 
+    def put(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        """The same, for what is replaced."""
+        return self.http.put(path, json=body, headers={"X-CSRFToken": self._token()})
+
     def submit(self, path: str, form: dict[str, str]) -> httpx.Response:
         """A form of a page."""
         return self.http.post(path, data={**form, "csrfmiddlewaretoken": self._token()})
 
-    def say(self, text: str) -> Answer:
-        """Send a message and follow the answer to its end."""
+    def say(self, text: str, *, breaking_off: bool = False) -> Answer:
+        """Send a message and follow the answer to its end; with `breaking_off` over two connections."""
         sent = self.post("/api/v1/messages/", {"text": text, "client_key": f"smoke-{uuid4()}"})
         if sent.status_code != 201:
             raise RuntimeError(f"a message was answered with {sent.status_code}: {sent.text[:300]}")
         given = sent.json()
         answer = Answer(UUID(given["session"]), UUID(given["turn"]))
-        self._follow(given["stream"], answer)
+        last = self._follow(given["stream"], answer, breaking_off=breaking_off)
+        if breaking_off:
+            answer.broke_at = len(answer.text)
+            self._follow(given["stream"], answer, after=last)
         return answer
 
-    def _follow(self, path: str, answer: Answer) -> None:
-        reader = sse.Reader()
-        with self.http.stream("GET", path, headers={"Accept": "text/event-stream"}) as response:
+    def _follow(
+        self, path: str, answer: Answer, *, after: str | None = None, breaking_off: bool = False
+    ) -> str | None:
+        """The id of the last event that was taken; `breaking_off` drops the connection after the first piece."""
+        reader, last = sse.Reader(), after
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+        with self.http.stream("GET", path, headers=headers) as response:
             response.raise_for_status()
             for chunk in response.iter_bytes():
                 for event in reader.feed(chunk):
                     _take(answer, event)
+                    last = event.id
+                    if breaking_off and answer.text:
+                        return last
+        return last
 
     def _token(self) -> str:
         return self.http.cookies.get("csrftoken") or ""

@@ -19,11 +19,13 @@ _told: dict[Route, tuple[float, int | None]] = {}
 
 
 async def window(purpose: str) -> int:
-    """Input tokens that fit whichever model of the purpose's chain answers: the smallest of their windows.
+    """Input tokens that fit whichever model of the purpose's chain answers: the smallest of their windows, and no more
+    than LLM_WINDOW_MOST.
 
     Unavailable when no model is set up.
     """
-    return min(await asyncio.gather(*map(_of, routes.chain(purpose))))
+    smallest = min(await asyncio.gather(*map(_of, routes.chain(purpose))))
+    return min(smallest, settings.LLM_WINDOW_MOST) if settings.LLM_WINDOW_MOST else smallest
 
 
 async def _of(route: Route) -> int:

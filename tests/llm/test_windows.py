@@ -64,3 +64,11 @@ def test_the_smallest_window_of_the_chain_counts(
     settings.LLM_ROUTES = {"chat": ("scripted:a", "scripted:b")}
     told += [70_000, 40_000]
     assert asyncio.run(windows.window("chat")) == 40_000
+
+
+def test_no_window_is_larger_than_the_setting_says(settings: Settings) -> None:
+    settings.LLM_ROUTES = {"chat": ("offline:extractive",)}
+    settings.LLM_WINDOW_MOST = 9_000
+    assert asyncio.run(windows.window("chat")) == 9_000
+    settings.LLM_WINDOW_MOST = 10**9
+    assert asyncio.run(windows.window("chat")) == settings.LLM_WINDOWS["offline:extractive"]
