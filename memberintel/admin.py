@@ -25,6 +25,7 @@ from memberintel.privacy import desk
 from memberintel.tenancy import staff
 from memberintel.tenancy.desk import Look, configured
 from memberintel.vault import keyring
+from memberintel.vault.errors import KeyDestroyed
 
 type View = Callable[..., HttpResponseBase]
 
@@ -63,7 +64,10 @@ class Desk(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
             if refusal := self._refusal(request):
                 return refusal
             with keyring.only():  # nobody's content opens on the desk but by `privacy.opening`
-                response = inner(request, *args, **kwargs)
+                try:
+                    response = inner(request, *args, **kwargs)
+                except KeyDestroyed:
+                    return _erased(request)
                 # Rendered here and not by the handler, where the keys would be at hand again.
                 return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
@@ -97,3 +101,9 @@ class Desk(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """There is one page for it."""
         return redirect("account_change_password")
+
+
+def _erased(request: HttpRequest) -> HttpResponse:
+    """Of who is erased there is nothing to open, and no reason can be kept any more: nothing was done."""
+    detail = "This customer is erased, or being erased: their key is gone. Nothing was opened or changed."
+    return render(request, "error.html", {"title": "Erased", "status": 409, "detail": detail}, status=409)

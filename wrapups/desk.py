@@ -6,12 +6,12 @@ See memberintel.privacy.openable.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
 from django.http import QueryDict
 
+from memberintel.lib import moments
 from memberintel.privacy.openable import Editor, Gone, NotSaved, Openable, of_customer, of_row
 from wrapups import actions, forms, queries
 from wrapups.journal import queries as journal
@@ -80,11 +80,7 @@ DAYS: Final = 20  # on a page
 
 def _journal(row: UUID, asked: Mapping[str, str]) -> dict[str, Any]:
     where = journal.zone()
-    try:
-        before = date.fromisoformat(asked.get("before", ""))
-    except ValueError:
-        before = None
-    found = journal.days_written(before, where, DAYS + 1)
+    found = journal.days_written(moments.day(asked.get("before", "")), where, DAYS + 1)
     days = [day for one in found[:DAYS] for day in journal.between(one, one, where)]
     return {"days": days, "older": found[DAYS - 1] if len(found) > DAYS else None, "where": where}
 

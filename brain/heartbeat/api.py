@@ -22,6 +22,7 @@ from brain.heartbeat.queries import NotFound as Nothing
 from brain.heartbeat.queries import SiteView
 from brain.heartbeat.sources import ASKED, Failed
 from memberintel.accounts.domain import time_zones
+from memberintel.accounts.fields import Day as DayIn
 from memberintel.accounts.fields import Strict, Text
 from memberintel.accounts.problems import Invalid, NotFound, Problem
 from memberintel.accounts.rest import Endpoint, body, described, parameters
@@ -146,8 +147,8 @@ class DaysPage(Strict):
 
     # mypy takes it for the attribute that fields have; DRF takes fields out of the class
     source = serializers.ChoiceField(choices=list(SOURCE_KINDS))  # type: ignore[assignment]
-    first_day = serializers.DateField(required=False)
-    last_day = serializers.DateField(required=False)
+    first_day = DayIn(required=False)
+    last_day = DayIn(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Not the wrong way round, and not too many."""

@@ -14,6 +14,7 @@ from brain.domain.tools import AdvisorTool, ToolContext, ToolError
 from brain.heartbeat import queries
 from brain.heartbeat.queries import SiteView
 from memberintel.lib import clock
+from memberintel.lib.moments import FIRST_DAY, LAST_DAY
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 
@@ -75,6 +76,8 @@ def _site(site: SiteView, asked: Asked) -> dict[str, Any]:
 
 
 def _source(site: SiteView, kind: Any, asked: Asked) -> dict[str, Any] | None:
+    if not all(FIRST_DAY <= day <= LAST_DAY for day in (asked.first_day, asked.last_day) if day):
+        raise ToolError("bad_range", f"There are days from {FIRST_DAY} to {LAST_DAY}.")
     source = site.source(kind)
     last = asked.last_day or (source.through if source else None) or clock.now().date()
     first = asked.first_day or last - timedelta(days=29)

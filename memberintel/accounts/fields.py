@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -86,6 +86,22 @@ class Moment(serializers.DateTimeField):
         if found is None:
             self.fail("invalid")
         return found
+
+
+NO_DAY = f"Give a day as YYYY-MM-DD, from {moments.FIRST_DAY.year} to {moments.LAST_DAY.year}."
+
+
+class Day(serializers.DateField):
+    """A day as YYYY-MM-DD, and nothing that looks like it."""
+
+    default_error_messages = {"invalid": NO_DAY}
+
+    def to_internal_value(self, value: Any) -> date:
+        """The day."""
+        day = moments.day(value) if isinstance(value, str) else None
+        if day is None:
+            self.fail("invalid")
+        return day
 
 
 class Page(Strict):

@@ -17,7 +17,7 @@ from memberintel.privacy.data_pages import BUSY
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.models import User
 from memberintel.tenancy.staff import TOO_SHORT, NoReason
-from memberintel.vault.errors import CannotOpen
+from memberintel.vault.errors import CannotOpen, KeyDestroyed
 
 
 def urls() -> list[URLPattern]:
@@ -41,6 +41,8 @@ def take_copy(request: HttpRequest, customer: UUID) -> HttpResponseBase:
         return _page(request, whose, problem=TOO_SHORT, status=400)
     except export.Busy:
         return _page(request, whose, problem=BUSY, status=503)
+    except KeyDestroyed:
+        raise
     except CannotOpen:
         return _page(
             request, whose, problem="Their key cannot be had, so there is no copy to take.", status=503

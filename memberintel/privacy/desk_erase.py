@@ -61,7 +61,7 @@ def _acted(request: HttpRequest, whose: Scope) -> str:
         requests.ask_erasure(staff=staff, whose=whose, reason=reason)
         return "Asked for. A second person has to approve it; until then nothing is erased."
     asked = requests.open_for(whose)
-    if asked is None:
+    if asked is None or str(asked.pk) != request.POST.get("request"):
         raise Refused("This has been decided already.")
     requests.decide(asked.pk, act, staff=staff, whose=whose, reason=reason)
     return _DONE[act]
@@ -70,7 +70,7 @@ def _acted(request: HttpRequest, whose: Scope) -> str:
 def _carried_out(request: HttpRequest, whose: Scope) -> str:
     """Begin the erasure that two people want, once the address is typed: the last step that can be left."""
     asked = requests.approved(whose)
-    if asked is None:
+    if asked is None or str(asked.pk) != request.POST.get("request"):
         raise Refused("A second person has not approved this.")
     if request.POST.get("email", "").strip().lower() != _person(whose).email:
         raise Refused("That is not their address. Nothing was erased.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import zipfile
 from datetime import timedelta
 from typing import Any
@@ -47,7 +48,10 @@ def page(who: Person) -> str:
 
 
 def post(client: Client, who: Person, **form: str) -> Any:
-    return client.post(page(who), form, follow=True)
+    """What the page sends as it stands now: it names the request it shows."""
+    shown = re.search(r'name="request" value="([^"]+)"', client.get(page(who)).content.decode())
+    named = {"request": shown[1]} if shown else {}
+    return client.post(page(who), named | form, follow=True)
 
 
 def test_one_asks_a_second_approves_and_it_is_carried_out(
@@ -85,6 +89,39 @@ def test_it_is_declined_or_withdrawn(support: Client, lead: Client, bob: Person,
     assert "Withdrawn" in post(support, bob, act="withdrawn", reason=WHY).content.decode()
     assert post(lead, bob, act="approved", reason=WHY).status_code == 409
     assert not Erasure.objects.filter(person=bob.user.pk).exists()
+
+
+def test_only_the_request_that_was_read_is_decided(
+    support: Client, lead: Client, bob: Person, nudged: list[str]
+) -> None:
+    post(support, bob, reason=WHY)
+    read = re.search(r'name="request" value="([^"]+)"', lead.get(page(bob)).content.decode())
+    assert read
+    post(support, bob, act="withdrawn", reason=WHY)
+    post(support, bob, reason="Something else altogether, for another reason")
+    late = lead.post(page(bob), {"act": "approved", "reason": WHY, "request": read[1]})
+    assert (late.status_code, b"decided already" in late.content) == (409, True)
+    with scope(bob.scope):
+        assert not StaffRequest.objects.filter(decision="approved").exists()
+
+
+def test_of_who_is_erased_nothing_is_opened_and_nothing_breaks(lead: Client, nudged: list[str]) -> None:
+    who = make_person(tier="pro", name="erased")
+    with scope(who.scope):
+        save_document(kind="soul", body="Be direct.", base_version=0, by="customer", reason="")
+    soul, people = reverse("admin:open", args=["soul", who.user.pk]), "/admin/tenancy/user/"
+    assert lead.post(soul, {"reason": WHY}).status_code == 302
+    erase.proceed(erase.begin(who.scope, by=who.user.pk))
+    activate = {"action": "activate", "_selected_action": str(who.user.pk), "confirmed": 1, "reason": WHY}
+    for answer in (
+        lead.get(soul),
+        lead.post(soul, {"reason": WHY}),
+        lead.post(page(who), {"reason": WHY}),
+        lead.post(reverse("admin:take_copy", args=[who.user.pk]), {"reason": WHY}),
+        lead.post(people, activate),
+    ):
+        assert (answer.status_code, b"their key is gone" in answer.content) == (409, True)
+    assert not User.objects.get(pk=who.user.pk).is_active
 
 
 def test_the_last_owner_of_colleagues_stays(

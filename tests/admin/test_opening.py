@@ -78,6 +78,14 @@ def test_every_kind_is_shown_once_a_reason_is_given(lead: Client, scene: Scene) 
     assert opened(scene) == [f"{kind} {key(scene, kind)}" for kind in ("soul", *KINDS)]
 
 
+@pytest.mark.parametrize("before", ["0001-01-01", "9999-12-31", "yesterday", "\0"])
+def test_the_journal_before_a_day_that_is_none_is_shown_from_its_end(
+    lead: Client, scene: Scene, before: str
+) -> None:
+    give_reason(lead, scene)
+    assert PLANTED in lead.get(address(scene, "journal"), {"before": before}).content.decode()
+
+
 def test_closing_shuts_it_again(lead: Client, scene: Scene) -> None:
     give_reason(lead, scene)
     lead.post(address(scene, "soul"), {"act": "close"})

@@ -229,6 +229,7 @@ def test_a_day_lists_closed_sessions_in_order_with_null_for_what_is_absent(
         "yesterday/",
         "2026-1-1/",
         "20260301/",
+        "2026-W10-1/",
         "0001-01-01/",
         "9999-12-31/sessions/",
         "?from=x",

@@ -129,10 +129,6 @@ def local_day(moment: datetime, zone: ZoneInfo) -> date:
     return moment.astimezone(zone).date()
 
 
-FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(9000, 1, 1)
-"""Days a journal can be asked for: within these a day more or less is still a date."""
-
-
 def days(entries: Iterable[Entry], first: date, last: date, zone: ZoneInfo) -> list[Day]:
     """Every day from `first` to `last`, both included; an entry belongs to the local day its session started on."""
     by_day: dict[date, list[Entry]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,40 +10,24 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memberintel.accounts.fields import Strict, Text
+from memberintel.accounts.fields import NO_DAY, Strict, Text
+from memberintel.accounts.fields import Day as DayIn
 from memberintel.accounts.problems import Invalid, NotFound, Problem
 from memberintel.accounts.rest import Endpoint, body, described, parameters
 from memberintel.lib import clock
-from wrapups.domain.journal import ENERGIES, FIRST_DAY, LAST_DAY, MOODS, Day, Entry, clock_time, local_day
+from wrapups.domain.journal import ENERGIES, MOODS, Day, Entry, clock_time, local_day
 from wrapups.journal import actions, queries
 
 READ = ("read", "journal")
 CHANGE = ("journal",)
 DAYS = 30
-NO_DAY = "Give a day as YYYY-MM-DD, from 1900 to 9000."
-
-
-class DayField(serializers.DateField):
-    """A day as YYYY-MM-DD, and nothing that looks like it."""
-
-    default_error_messages = {"invalid": NO_DAY}
-
-    def to_internal_value(self, value: Any) -> date:
-        """The day."""
-        try:
-            day = date.fromisoformat(value) if isinstance(value, str) and len(value) == 10 else None
-        except ValueError:
-            day = None
-        if day is None or not FIRST_DAY <= day <= LAST_DAY:
-            self.fail("invalid")
-        return day
 
 
 class Range(Strict):
     """Which days, both included; by default the last thirty."""
 
-    since = DayField(required=False, help_text="The first day.")
-    until = DayField(required=False, help_text="The last day; today in the customer's time zone if left out.")
+    since = DayIn(required=False, help_text="The first day.")
+    until = DayIn(required=False, help_text="The last day; today in the customer's time zone if left out.")
 
     def get_fields(self) -> dict[str, Any]:
         """`from` is a word of Python's, so the fields get their names here."""
@@ -181,7 +165,7 @@ class OfSession(Endpoint):
 def _told(day: str) -> dict[str, Any]:
     """The day that an address names."""
     try:
-        found = DayField().run_validation(day)
+        found = DayIn().run_validation(day)
     except serializers.ValidationError:
         raise Invalid([("day", NO_DAY)]) from None
     where = queries.zone()

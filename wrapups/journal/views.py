@@ -15,8 +15,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from memberintel.accounts.access import signed_in
-from memberintel.lib import clock
-from wrapups.domain.journal import FIRST_DAY, LAST_DAY, MOOD_WORDS, Day, Entry, local_day, time_range
+from memberintel.lib import clock, moments
+from wrapups.domain.journal import MOOD_WORDS, Day, Entry, local_day, time_range
 from wrapups.journal import actions, queries
 from wrapups.journal.plot import plot
 from wrapups.models import JobState
@@ -141,20 +141,14 @@ def _told(days: Sequence[Day], where: ZoneInfo) -> list[ToldDay]:
 
 def _before(request: HttpRequest) -> date | None:
     given = request.GET.get("before", "")
-    try:
-        return _checked(date.fromisoformat(given)) if given else None
-    except ValueError:
-        raise BadRequest("That is no day.") from None
+    day = moments.day(given)
+    if given and day is None:
+        raise BadRequest("That is no day.")
+    return day
 
 
 def _date(given: str) -> date:
-    try:
-        return _checked(date.fromisoformat(given))
-    except ValueError:
-        raise Http404 from None
-
-
-def _checked(day: date) -> date:
-    if not FIRST_DAY <= day <= LAST_DAY:
-        raise ValueError("out of range")
+    day = moments.day(given)
+    if day is None:
+        raise Http404
     return day

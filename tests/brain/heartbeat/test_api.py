@@ -70,6 +70,8 @@ def test_numbers_day_by_day(alice: Person) -> None:
         {},
         {"source": "paypal"},
         {"source": "csv", "first_day": "soon"},
+        {"source": "csv", "first_day": "9999-12-31"},
+        {"source": "csv", "last_day": "0001-01-01"},
         {"source": "csv", "first_day": "2026-11-30", "last_day": "2026-11-01"},
         {"source": "csv", "first_day": "2020-01-01", "last_day": "2026-11-01"},
     ):

@@ -92,6 +92,7 @@ async def test_it_is_bounded(alice: Person) -> None:
     assert await refused(alice, metrics=every, first_day=first, last_day=str(LAST)) == "too_many"
     assert await refused(alice, metrics=every, first_day="2020-01-01", last_day=str(LAST)) == "too_long"
     assert await refused(alice, metrics=every, first_day=str(LAST), last_day=first) == "bad_range"
+    assert await refused(alice, metrics=every, last_day="0001-01-01") == "bad_range"
     told = await asked(alice, metrics=every[:2], first_day=first, last_day=str(LAST))
     assert len(json.dumps(told)) < 40 * MOST_POINTS
 
