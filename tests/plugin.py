@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 from tests import services
+
+# How long an example takes says how busy the machine is, and nothing of the product.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # No test may reach a real provider: whatever keys the machine has are not ours to spend.
 for name in ("ANTHROPIC_API_KEY", "GOOGLE_CLOUD_PROJECT", "GEMINI_API_KEY"):

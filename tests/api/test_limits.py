@@ -55,7 +55,6 @@ def test_without_redis_the_process_counts_for_itself(alice: Person, settings: La
     client = browser(alice)
     began = time.monotonic()
     assert [client.get(PROFILE).status_code for _ in range(5)] == [200, 200, 200, 429, 429]
-    assert time.monotonic() - began < 5
     assert limits._shared.resting_until > began
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memberintel.lib.sse import Reader, ServerEvent, comment, encode
@@ -41,7 +41,6 @@ def test_several_data_lines_join_and_the_last_id_stays() -> None:
 payloads = st.dictionaries(st.text(max_size=8), st.text(max_size=30) | st.integers() | st.none(), max_size=4)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["text", "done", "error"]), payloads), max_size=5),
     st.sampled_from(["\n", "\r\n", "\r"]),

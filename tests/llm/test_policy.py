@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memberintel.llm.errors import (
@@ -69,7 +69,6 @@ def test_after_the_deadline_nothing_is_tried() -> None:
     assert step(Overloaded(), seconds_left=-1) == GiveUp()
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(sorted(ERRORS)),
     st.none() | st.floats(-5, 100),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memberintel.llm.types import Message, Prompt, Reasoning, Tool, ToolCall, ToolResult
@@ -26,20 +26,17 @@ prompts = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(prompts, st.lists(messages, max_size=4))
 def test_further_messages_only_add_bytes_at_the_end(prompt: Prompt, more: list[Message]) -> None:
     assert prompt.followed_by(*more).wire().startswith(prompt.wire())
 
 
-@settings(deadline=None)
 @given(prompts, prompts)
 def test_different_prompts_have_different_bytes(one: Prompt, other: Prompt) -> None:
     assert (one.wire() == other.wire()) == (one == other)
     assert (one.digest() == other.digest()) == (one == other)
 
 
-@settings(deadline=None)
 @given(prompts)
 def test_every_line_of_the_wire_is_json_and_the_estimate_covers_it(prompt: Prompt) -> None:
     lines = prompt.wire().decode("utf-8", "surrogatepass").split("\n")

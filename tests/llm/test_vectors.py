@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memberintel.llm.backends.offline import vectors
@@ -19,7 +19,6 @@ def near(one: str, other: str) -> float:
     return sum(a * b for a, b in zip(vectors.vector(one), vectors.vector(other), strict=True))
 
 
-@settings(deadline=None)  # the first one reads the table
 @given(st.text(max_size=200))
 def test_every_text_has_a_unit_vector_or_none_at_all(text: str) -> None:
     length = math.hypot(*vectors.vector(text))

@@ -30,7 +30,7 @@ from sessions.models import CloseReason, SearchProgress, Session, SessionEvent, 
 from tests.conftest import Person
 from tests.sessions.conftest import open_for, say
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 WORDS = st.text(min_size=1, max_size=300).filter(lambda text: bool(terms.terms(text, "en")))
 
 

@@ -23,7 +23,7 @@ steps = st.lists(st.tuples(st.sampled_from(STEPS), who, who), min_size=1, max_si
 PROGRAMS = st.tuples(st.lists(steps, min_size=2, max_size=4), st.lists(st.lists(who, max_size=4), max_size=4))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs=PROGRAMS)
 def test_nobody_reads_anybody_elses_rows(
     cast: Cast, programs: tuple[list[list[tuple[Step, int, int]]], list[list[int]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -176,9 +175,7 @@ def test_notes_that_do_not_come_are_drafted_without_a_model(
     written(alice, login, settings, 0, 1, 2)
     settings.WRAP_UP_WAIT_SECONDS = 0.3
     session = talked(alice.scope, PLAN, ADVICE)
-    before = time.monotonic()
     section, told = ask(alice)
-    assert time.monotonic() - before < 3
     assert told == [sections.NOTICE]
     assert section is not None
     assert len(notes(section)) == 3

@@ -3,7 +3,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brain.domain.memory import Near, Thing, Thresholds, Vector, echoes, nearest, normal
@@ -49,7 +49,6 @@ def test_vectors_of_two_embedders_are_not_compared_but_their_words_are() -> None
     assert set(names(nearest("What about the kiln?", None, things, LINES, most=5))) == {"kiln", "unready"}
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), max_size=12), st.integers(1, 5))
 def test_what_is_near_is_over_the_line_in_order_and_from_the_things(
     vectors: list[tuple[float, float]], most: int
@@ -66,7 +65,6 @@ def test_what_is_near_is_over_the_line_in_order_and_from_the_things(
 # --- the same and nearly the same ----------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(WORDS, st.sampled_from(["", ".", "!", "…", '"']), st.sampled_from(["", "- ", "  ", "* "]))
 def test_case_spaces_bullets_and_outer_punctuation_do_not_make_another_text(
     words: list[str], end: str, start: str
@@ -76,7 +74,6 @@ def test_case_spaces_bullets_and_outer_punctuation_do_not_make_another_text(
     assert normal(normal(plain)) == normal(plain)
 
 
-@settings(deadline=None)
 @given(WORDS, WORDS)
 def test_texts_of_other_words_are_other_texts(one: list[str], other: list[str]) -> None:
     same = [word.casefold() for word in one] == [word.casefold() for word in other]
