@@ -58,64 +58,83 @@ class Leaders:
 
     def __init__(self, near: float, vectors: Iterable[Numbers] = ()) -> None:
         self._near = near
-        self._vectors: list[NDArray[np.float32]] = [_unit(vector) for vector in vectors]
-        self._matrix: NDArray[np.float32] | None = None
-        self._tallies = [Tally() for _ in self._vectors]
+        self._vectors: NDArray[np.float32] = np.empty(
+            (0, 0), np.float32
+        )  # the first rows, one for each tally
+        self._tallies: list[Tally] = []
+        for vector in vectors:
+            self._lead(_unit(vector))
+
+    def __len__(self) -> int:
+        return len(self._tallies)
 
     def nearest(self, vector: Numbers) -> int | None:
         """The number of the group the item belongs to, if it does to one."""
-        if not self._vectors:
-            return None
-        if self._matrix is None or len(self._matrix) != len(self._vectors):
-            self._matrix = np.stack(self._vectors)
-        cosines = self._matrix @ _unit(vector)
-        best = int(cosines.argmax())
-        return best if cosines[best] >= self._near else None
+        return self._nearest(_unit(vector))
 
     def add(self, vector: Numbers, tenant: UUID) -> None:
         """An item of the tenant."""
-        at = self.nearest(vector)
+        unit = _unit(vector)
+        at = self._nearest(unit)
         if at is None:
-            if len(self._vectors) >= MOST_LEADERS:
-                self._forget()
-            at = len(self._vectors)
-            self._vectors.append(_unit(vector))
-            self._tallies.append(Tally())
+            at = self._lead(unit)
         self._tallies[at].see(tenant)
 
     def of_many(self, least: int) -> list[Numbers]:
         """The leaders of groups of at least so many tenants, those of most first; MOST_GROUPS of them."""
         order = self._order()
-        return [self._vectors[at].tolist() for at in order if self._tallies[at].tenants >= least][
-            :MOST_GROUPS
-        ]
+        return [self._vectors[at] for at in order if self._tallies[at].tenants >= least][:MOST_GROUPS]
+
+    def _nearest(self, unit: NDArray[np.float32]) -> int | None:
+        if not self._tallies:
+            return None
+        cosines = self._vectors[: len(self)] @ unit
+        best = int(cosines.argmax())
+        return best if cosines[best] >= self._near else None
+
+    def _lead(self, unit: NDArray[np.float32]) -> int:
+        if len(self) >= MOST_LEADERS:
+            self._forget()
+        if len(self) >= len(self._vectors):
+            grown = np.empty((max(64, 2 * len(self)), len(unit)), np.float32)
+            grown[: len(self)] = self._vectors[: len(self)] if len(self) else 0
+            self._vectors = grown
+        self._vectors[len(self)] = unit
+        self._tallies.append(Tally())
+        return len(self) - 1
 
     def _forget(self) -> None:
         kept = sorted(self._order()[: MOST_LEADERS // 2])
-        self._vectors = [self._vectors[at] for at in kept]
+        self._vectors[: len(kept)] = self._vectors[kept]
         self._tallies = [self._tallies[at] for at in kept]
-        self._matrix = None
 
     def _order(self) -> list[int]:
-        return sorted(range(len(self._vectors)), key=lambda at: -self._tallies[at].tenants)
+        return sorted(range(len(self)), key=lambda at: -self._tallies[at].tenants)
 
 
 @dataclass
 class Wording:
-    """The phrases of a group while they are counted."""
+    """The phrases of a group while they are counted. With too many those of one tenant are forgotten; where that makes
+    no room, new ones are not counted any more."""
 
     _seen: dict[Phrase, Tally] = field(default_factory=dict)
+    _full: bool = False
+
+    def __len__(self) -> int:
+        return len(self._seen)
 
     def add(self, phrases: Collection[Phrase], tenant: UUID) -> None:
         """The phrases of an item of the tenant."""
         for phrase in phrases:
-            if phrase not in self._seen:
-                if len(self._seen) >= MOST_COUNTED:
+            tally = self._seen.get(phrase)
+            if tally is None:
+                if len(self) >= MOST_COUNTED and not self._full:
                     self._seen = {each: tally for each, tally in self._seen.items() if tally.tenants > 1}
-                if len(self._seen) >= MOST_COUNTED:
+                    self._full = len(self) > MOST_COUNTED // 2
+                if len(self) >= MOST_COUNTED:
                     continue
-                self._seen[phrase] = Tally()
-            self._seen[phrase].see(tenant)
+                tally = self._seen[phrase] = Tally()
+            tally.see(tenant)
 
     def shown(self, least: int) -> list[Phrase]:
         """The phrases that stand in items of at least so many tenants, without those that are a part of a longer one;

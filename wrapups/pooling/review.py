@@ -140,16 +140,25 @@ class _Reading:
         self._drawn, self._embedder = secrets.token_bytes(32), ""
 
     def __iter__(self) -> Iterator[tuple[Scope, list[tuple[Piece, Vector]]]]:
+        read: list[tuple[Scope, list[Piece]]] = []
         for who in _customers(self._drawn):
-            pieces = _pieces(who)
-            if not pieces:
-                continue
-            vectors = _vectors([piece.text for piece in pieces])
-            for vector in vectors:
-                self._embedder = self._embedder or vector.embedder
-                if vector.embedder != self._embedder:
-                    raise NoEmbedder
-            yield who, list(zip(pieces, vectors, strict=True))
+            if pieces := _pieces(who):
+                read.append((who, pieces))
+            if sum(len(pieces) for _, pieces in read) >= BATCH:
+                yield from self._embedded(read)
+                read = []
+        yield from self._embedded(read)
+
+    def _embedded(
+        self, read: list[tuple[Scope, list[Piece]]]
+    ) -> Iterator[tuple[Scope, list[tuple[Piece, Vector]]]]:
+        vectors = iter(_vectors([piece.text for _, pieces in read for piece in pieces]))
+        for who, pieces in read:
+            pairs = list(zip(pieces, vectors, strict=False))  # the next customer's follow
+            self._embedder = self._embedder or pairs[0][1].embedder
+            if any(vector.embedder != self._embedder for _, vector in pairs):
+                raise NoEmbedder
+            yield who, pairs
 
     @property
     def near(self) -> float:

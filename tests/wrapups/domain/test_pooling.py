@@ -42,13 +42,17 @@ def test_however_many_items_come_few_are_kept() -> None:
     for number, vector in enumerate(vectors):
         for tenant in TENANTS[: 2 if number == 7 else 1]:
             leaders.add(vector, tenant)
-    assert len(leaders._vectors) <= MOST_LEADERS
+    assert len(leaders) <= MOST_LEADERS
     assert leaders.nearest(vectors[7]) is not None, "what more tenants share is forgotten last"
     for number in range(MOST_COUNTED + 500):
         for tenant in TENANTS[: 2 if number == 7 else 1]:
             wording.add([("word", str(number))], tenant)
-    assert len(wording._seen) <= MOST_COUNTED
+    assert len(wording) <= MOST_COUNTED
     assert wording.shown(2) == [("word", "7")]
+    for number in range(2 * MOST_COUNTED):
+        for tenant in TENANTS[:2]:
+            wording.add([("common", str(number))], tenant)
+    assert len(wording) == MOST_COUNTED
 
 
 def phrase(text: str) -> Phrase:
