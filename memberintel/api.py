@@ -122,6 +122,7 @@ urlpatterns = [
     path("v1/invitations/", team_api.Invitations.as_view(), name="api-invitations"),
     path("v1/invitations/<uuid:invitation>/", team_api.Invitation.as_view(), name="api-invitation"),
     path("v1/privacy/export/", data_api.Export.as_view(), name="api-export"),
+    path("v1/privacy/erasure/", data_api.Erase.as_view(), name="api-erasure"),
     path("v1/usage/", usage_api.Usage.as_view(), name="api-usage"),
     path("v1/tokens/", accounts.Tokens.as_view(), name="api-tokens"),
     path("v1/tokens/<uuid:token>/", accounts.Token.as_view(), name="api-token"),

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from memberintel.accounts.access import signed_in
 from memberintel.privacy import erase, export, sending, tasks
-from memberintel.tenancy.context import Scope, current_scope
 from memberintel.tenancy.models import User
 from memberintel.vault.errors import CannotOpen
 
@@ -54,20 +53,14 @@ def erase_page(request: HttpRequest) -> HttpResponse:
     """Erase oneself, or as an owner the whole account: the question, with the password, and the answer."""
     if request.method != "POST":
         return render(request, "privacy/erase.html")
-    user, who = cast(User, request.user), current_scope()
-    whole = request.POST.get("what") == "account"
-    problem = ""
-    if whole and not user.is_owner:
-        problem = "Only an owner can erase the whole account."
-    elif not user.check_password(request.POST.get("password", "")):
-        problem = "That is not your password. Nothing was erased."
-    else:
-        try:
-            begun = erase.begin(Scope(who.tenant_id, None if whole else who.customer_id), by=user.pk)
-        except erase.Refused as refused:
-            problem = refused.text
-    if problem:
-        return render(request, "privacy/erase.html", {"problem": problem}, status=409)
+    try:
+        begun = erase.asked_for(
+            cast(User, request.user),
+            request.POST.get("password", ""),
+            whole=request.POST.get("what") == "account",
+        )
+    except erase.Refused as refused:
+        return render(request, "privacy/erase.html", {"problem": refused.text}, status=409)
     tasks.nudge()
     logout(request)
     return render(request, "privacy/erasing.html", {"erasure": begun})

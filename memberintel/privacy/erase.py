@@ -51,8 +51,26 @@ class Refused(Exception):
         super().__init__(text)
 
 
+class NotAllowed(Refused):
+    """Not by this person, or not with this password."""
+
+
 class LastOwner(Refused):
     """Colleagues would be left without an owner."""
+
+
+def asked_for(user: User, password: str, *, whole: bool = False) -> Erasure:
+    """Begin what a customer asks for with their password: to be erased, or with `whole`, as an owner, the account.
+
+    Raises NotAllowed, Refused.
+    """
+    if user.tenant_id is None:
+        raise NotAllowed("Staff have no content of their own.")
+    if whole and not user.is_owner:
+        raise NotAllowed("Only an owner can erase the whole account.")
+    if not user.check_password(password):
+        raise NotAllowed("That is not your password. Nothing was erased.")
+    return begin(Scope(user.tenant_id, None if whole else user.pk), by=user.pk)
 
 
 def begin(whose: Scope, *, by: UUID, request: UUID | None = None) -> Erasure:

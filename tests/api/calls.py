@@ -49,6 +49,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-site", "PUT"): {"name": "Kiln & Kin", "time_zone": "Europe/London"},
     ("api-numbers", "POST"): {"csv": "day,new\n2026-11-30,1\n"},
     ("api-sources", "POST"): {"kind": "stripe", "key": "rk_test_12345678"},
+    ("api-erasure", "POST"): {"what": "me", "password": "not it"},
     ("api-tokens", "POST"): {"name": "script", "scopes": ["read"]},
 }
 

@@ -29,6 +29,7 @@ from memberintel.vault import keyring
 from memberintel.vault.errors import KeyDestroyed
 from sessions import actions
 from tests.admin.staff import clerk
+from tests.api.calls import bearer, made_token
 from tests.conftest import Person, login_as, make_person
 from tests.privacy.scene import WORD, filled
 from tests.tenancy.databases import connected_as
@@ -304,9 +305,27 @@ def test_the_page_asks_for_the_password_and_signs_out(settings: LazySettings) ->
     assert Erasure.objects.get(person=who.user.pk).asked_by == who.user.pk
 
 
+def test_the_api_asks_for_the_password_too(settings: LazySettings) -> None:
+    settings.SECURE_SSL_REDIRECT = False
+    who = make_person(tier="free", password="correct horse battery")
+    token = made_token(who, "account").secret
+    asked = {"what": "me", "password": "wrong"}
+    assert bearer(token).post("/api/v1/privacy/erasure/", asked, "application/json").status_code == 403
+    assert not Erasure.objects.filter(person=who.user.pk).exists()
+    asked["password"] = "correct horse battery"
+    begun = bearer(token).post("/api/v1/privacy/erasure/", asked, "application/json")
+    assert (begun.status_code, begun.json()["id"]) == (202, str(Erasure.objects.get(person=who.user.pk).pk))
+    assert bearer(token).get("/api/v1/usage/").status_code == 401
+
+
 def test_only_an_owner_erases_the_account(bob: Person, settings: LazySettings) -> None:
     settings.SECURE_SSL_REDIRECT = False
     client = Client()
     client.force_login(bob.user, backend="django.contrib.auth.backends.ModelBackend")
     refused = client.post(reverse("erase"), {"password": "x", "what": "account"})
     assert (refused.status_code, b"Only an owner" in refused.content) == (409, True)
+    asked = {"password": "x", "what": "account"}
+    over = bearer(made_token(bob, "account").secret).post(
+        "/api/v1/privacy/erasure/", asked, "application/json"
+    )
+    assert (over.status_code, "Only an owner" in over.json()["detail"]) == (403, True)
