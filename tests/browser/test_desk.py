@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
@@ -16,6 +16,7 @@ from playwright.async_api import Page
 
 from memberintel.privacy import opening
 from memberintel.tenancy.context import scope
+from memberintel.vault import damage
 from tests.admin.scene import plant
 from tests.admin.staff import make_staff, sign_in
 from tests.browser.conftest import Site, Visitor, aside, visit
@@ -39,6 +40,7 @@ async def desk(site: Site, django_db_blocker: Any) -> AsyncGenerator[tuple[Visit
         lead = aside(lambda: make_staff(role="lead"))
         client: Client = aside(lambda: sign_in(lead))
         aside(lambda: opening.ask(staff=lead, whose=open_.person.scope, reason=WHY))
+        aside(lambda: damage.note("session_events", "sealed", uuid4()))
         lawyers, group = aside(_pooled)
         async with visit(site) as visitor:
             cookie = client.cookies["sessionid"].value
