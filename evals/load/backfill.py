@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from evals import memory
 
 ANSWER = {
     "summary": "They plan a discount campaign. It starts on 1 March.",
@@ -30,8 +31,4 @@ def run() -> int:
             "MEMBERINTEL_LLM_SCRIPT": str(script),
             "LLM_ROUTE_WRAP_UP": "scripted:instant",
         }
-        process = subprocess.Popen([sys.executable, *COMMAND], env={**os.environ, **variables})
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            sys.exit("the backfill broke")
-        return used.ru_maxrss // 1024
+        return memory.most([sys.executable, *COMMAND], env={**os.environ, **variables})

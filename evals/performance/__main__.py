@@ -10,7 +10,7 @@ import sys
 
 import django
 
-SUBJECTS = ("log", "compaction", "prefix", "rls", "pages", "search", "streams", "sweep", "backfill")
+SUBJECTS = ("log", "compaction", "prefix", "rls", "pages", "search", "streams", "sweep", "backfill", "export")
 
 
 def main() -> None:
