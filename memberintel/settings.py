@@ -179,7 +179,7 @@ API_LIMITS = {
     "write": 120,
     "say": 60,
     "export": 6,
-    "erase": 6,
+    "erase": 10,
 }  # requests of one customer in a minute, by kind
 REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "memberintel.accounts.openapi.Schema"}
 SPECTACULAR_SETTINGS: dict[str, Any] = {

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memberintel.accounts.fields import Strict
+from memberintel.accounts.fields import Strict, Text
 from memberintel.accounts.problems import Problem
 from memberintel.accounts.rest import Endpoint, Streaming, body, described
 from memberintel.privacy import erase, export, sending, tasks
@@ -26,7 +26,7 @@ class ErasureIn(Strict):
         choices=["me", "account"],
         help_text="`account`: with all colleagues and everything of theirs. For owners.",
     )
-    password = serializers.CharField(max_length=200, trim_whitespace=False)
+    password = Text(max_length=200)
 
 
 class ErasureOut(serializers.Serializer[Any]):
