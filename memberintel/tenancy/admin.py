@@ -48,7 +48,14 @@ def lists_of(**owner: Any) -> SafeString:
     """Links to everything there is of an account, as metadata."""
     return format_html(
         '<span class="desk-links">{}</span>',
-        SafeString(" ".join(listed(page, words, **owner) for page, words in ABOUT)),
+        SafeString(
+            " ".join(
+                (
+                    *(listed(page, words, **owner) for page, words in ABOUT),
+                    listed("usage_chargecounter", "Budgets", tenant_id=owner["tenant_id"]),
+                )
+            )
+        ),
     )
 
 
