@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from allauth.core import ratelimit
 from asgiref.sync import sync_to_async
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -53,12 +54,13 @@ def erase_page(request: HttpRequest) -> HttpResponse:
     """Erase oneself, or as an owner the whole account: the question, with the password, and the answer."""
     if request.method != "POST":
         return render(request, "privacy/erase.html")
+    user = cast(User, request.user)
+    if not ratelimit.consume(request, action="reauthenticate", user=user):
+        problem = "Too many tries. Nothing was erased; wait a minute and try again."
+        return render(request, "privacy/erase.html", {"problem": problem}, status=429)
     try:
-        begun = erase.asked_for(
-            cast(User, request.user),
-            request.POST.get("password", ""),
-            whole=request.POST.get("what") == "account",
-        )
+        whole = request.POST.get("what") == "account"
+        begun = erase.asked_for(user, request.POST.get("password", ""), whole=whole)
     except erase.Refused as refused:
         return render(request, "privacy/erase.html", {"problem": refused.text}, status=409)
     tasks.nudge()

@@ -101,9 +101,9 @@ def before(days: int, now: datetime) -> datetime:
 def step(run: Recorded) -> None:
     """A step of the daily run. Counts what was deleted, by what it was. SomeKept when it broke for somebody."""
     broken = 0
-    for whose, limits in _concerned(clock.now()):
+    for whose in _concerned():
         try:
-            _purge(whose, limits, run.count)
+            _purge(whose, clock.now(), run.count)
         except LeaseLost:
             raise
         except KeyDestroyed:
@@ -118,37 +118,39 @@ def step(run: Recorded) -> None:
 
 def past() -> Iterator[tuple[UUID, dict[str, int]]]:
     """(tenant, counts by what it is) of what `step` would delete, for every tenant that has anything of it."""
-    for tenant, people in groupby(_concerned(clock.now()), key=lambda each: each[0].tenant_id):
+    for tenant, people in groupby(_concerned(), key=lambda each: each.tenant_id):
         counts: Counter[str] = Counter()
-        for whose, limits in people:
+        for whose in people:
             with scope(whose):
-                for kind, limit in limits:
+                for kind, limit in _limits(clock.now()):
                     for count in participants.taking_part("past"):
                         counts.update(count(kind, limit))
         if counts.total():
             yield tenant, dict(counts)
 
 
-type _Limits = tuple[tuple[Kind, datetime], ...]
-
-
-def _purge(whose: Scope, limits: _Limits, count: Callable[[str, int], None]) -> None:
+def _purge(whose: Scope, now: datetime, count: Callable[[str, int], None]) -> None:
     with scope(whose):
         keyring.customer_key()  # a key that cannot be had is never followed by a deletion
-        for kind, limit in limits:
+        for kind, limit in _limits(now):
             for purge in participants.taking_part("purge"):
                 for deleted in purge(kind, limit):
                     for name, number in deleted.items():
                         count(name, number)
 
 
-def _concerned(now: datetime) -> Iterator[tuple[Scope, _Limits]]:
-    """Everybody of a tenant that does not keep everything, with what is too old of which kind."""
+def _limits(now: datetime) -> list[tuple[Kind, datetime]]:
+    """What is too old of which kind in the current scope. Asked for each customer anew: a run takes long, and somebody
+    may have decided meanwhile that more is kept."""
+    return [(kind, before(days, now)) for kind, days in here().items() if days]
+
+
+def _concerned() -> Iterator[Scope]:
+    """Everybody of a tenant that does not keep everything."""
     for tenant in _tenants():
-        limits = tuple((kind, before(days, now)) for kind, days in days_of(tenant).items() if days)
         people = User.objects.filter(tenant_id=tenant.pk).order_by("id")
         for person in people.values_list("id", flat=True):
-            yield Scope(tenant.pk, person), limits
+            yield Scope(tenant.pk, person)
 
 
 def _tenants() -> Iterator[Tenant]:

@@ -318,6 +318,18 @@ def test_the_api_asks_for_the_password_too(settings: LazySettings) -> None:
     assert bearer(token).get("/api/v1/usage/").status_code == 401
 
 
+def test_the_password_is_not_guessed_on_the_page(settings: LazySettings) -> None:
+    settings.SECURE_SSL_REDIRECT = False
+    who = make_person(tier="free", password="correct horse battery")
+    client = Client()
+    client.force_login(who.user, backend="django.contrib.auth.backends.ModelBackend")
+    for _ in range(10):
+        assert client.post(reverse("erase"), {"password": "wrong"}).status_code == 409
+    right = client.post(reverse("erase"), {"password": "correct horse battery"})
+    assert (right.status_code, b"wait a minute" in right.content) == (429, True)
+    assert not Erasure.objects.filter(person=who.user.pk).exists()
+
+
 def test_only_an_owner_erases_the_account(bob: Person, settings: LazySettings) -> None:
     settings.SECURE_SSL_REDIRECT = False
     client = Client()

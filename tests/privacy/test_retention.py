@@ -249,6 +249,22 @@ def test_versions_are_not_expired_before_a_day_has_passed(alice: Person) -> None
         cursor.execute("SELECT app.expire_document_versions(clock_timestamp(), 10)")
 
 
+def test_who_decides_during_a_run_that_more_is_kept_keeps_what_is_left(alice: Person, bob: Person) -> None:
+    class Decided(Counted):
+        """The first thing that is deleted is the last."""
+
+        def count(self, name: str, by: int = 1) -> None:
+            super().count(name, by)
+            with login_as("web"):
+                keeps(alice, wrap_ups=0)
+
+    old = [(who.scope, old_session(who)) for who in (alice, bob)]
+    keeps(alice, wrap_ups=30)
+    with login_as("worker"):
+        retention.step(Decided())
+    assert sum(len(wrap_ups(whose, session)) for whose, session in old) == 1
+
+
 def test_a_dry_run_tells_and_deletes_nothing(alice: Person, settings: Any) -> None:
     old = old_session(alice)
     keeps(alice, events=30, wrap_ups=30, journal=30)
