@@ -1,4 +1,5 @@
-"""SOUL, BIBLE and MEMORY as staff open and edit them on a customer's behalf: see memberintel.privacy.openable."""
+"""SOUL, BIBLE, MEMORY and HEARTBEAT as staff open and edit them on a customer's behalf: see
+memberintel.privacy.openable."""
 
 from __future__ import annotations
 
@@ -10,7 +11,11 @@ from django.http import QueryDict
 
 from brain import actions, queries
 from brain.domain.documents import Kind, Rejected, Stale
+from brain.domain.heartbeat import csv_file
 from brain.domain.memory import Changed, Memory, NotFound, NotKept
+from brain.domain.prompt import day_in_words
+from brain.heartbeat import actions as numbers
+from brain.heartbeat import queries as sites
 from brain.memory import actions as remembering
 from brain.memory import queries as memories
 from brain.memory.actions import New
@@ -115,4 +120,44 @@ memory = Openable(
     "brain/desk/memory.html",
     _one,
     Editor("brain/desk/memory_form.html", _memory_form, _save_memory),
+)
+
+
+# --- HEARTBEAT -------------------------------------------------------------------------------------------
+
+
+def _sites(row: UUID, asked: Mapping[str, str]) -> dict[str, Any]:
+    return {"sites": [(site, sites.told(site.id)) for site in sites.sites()]}
+
+
+def _file_form(row: UUID, typed: QueryDict | None) -> dict[str, Any]:
+    chosen = typed.get("site", "") if typed is not None else ""
+    return {
+        "sites": [(str(site.id), site.name) for site in sites.sites()],
+        "chosen": chosen,
+        "columns": ", ".join(csv_file.ABOUT),
+        "sample": csv_file.SAMPLE,
+    }
+
+
+def _keep_file(row: UUID, typed: QueryDict, staff: UUID, reason: str) -> str:
+    """Keep the numbers of a file that a customer has sent us for one of their sites; all or none."""
+    try:
+        data = typed.get("file", "").encode("utf-8", "surrogateescape")
+        done = numbers.upload(UUID(typed.get("site", "")), data)
+    except (ValueError, sites.NotFound):
+        raise NotSaved("Choose one of their sites.") from None
+    except csv_file.BadFile as refused:
+        told: dict[str, Any] = {"faults": refused.faults, "more": refused.more}
+        raise NotSaved("Nothing was kept. Mend this in the file and send it again.", **told) from None
+    return f"{done.days} days kept, from {day_in_words(done.first)} to {day_in_words(done.last)}."
+
+
+heartbeat = Openable(
+    "heartbeat",
+    "HEARTBEAT",
+    of_customer,
+    "brain/desk/heartbeat.html",
+    _sites,
+    Editor("brain/desk/heartbeat_form.html", _file_form, _keep_file, file="file"),
 )

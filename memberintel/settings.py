@@ -489,6 +489,7 @@ OPENABLE: list[str] = [
     "brain.desk.bible",
     "brain.desk.memory_list",
     "brain.desk.memory",
+    "brain.desk.heartbeat",
     "sessions.desk.session",
     "wrapups.desk.wrap_up",
     "wrapups.desk.journal_days",

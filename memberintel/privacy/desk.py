@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
@@ -21,6 +21,8 @@ from memberintel.tenancy.context import Scope
 from memberintel.tenancy.models import User
 from memberintel.tenancy.staff import TOO_SHORT, NoReason, reason_in
 from memberintel.vault.errors import CannotOpen
+
+LONGEST_FILE: Final = 2_000_000  # bytes; what reads a file has a limit of its own, and says so
 
 
 def urls() -> list[URLPattern]:
@@ -119,12 +121,22 @@ def _form(
     return _page(request, what, whose, row, "admin/open_edit.html", fields=fields, grant=grant, **more)
 
 
+def _typed(request: HttpRequest, editor: Editor) -> QueryDict:
+    """What was posted, the text of the file with it where one is asked for."""
+    sent = request.FILES.get(editor.file) if editor.file else None
+    if sent is None:
+        return request.POST
+    typed = request.POST.copy()
+    typed[editor.file] = sent.read(LONGEST_FILE).decode("utf-8", "surrogateescape")
+    return typed
+
+
 def _saved(request: HttpRequest, what: Openable, editor: Editor, whose: Scope, row: UUID) -> HttpResponse:
     staff, reason = cast(User, request.user), request.POST.get("reason", "")
     act: dict[str, Any] = {"staff": staff, "whose": whose, "what": f"{what.kind} {row}", "action": "edited"}
     try:
         with opening.acting(**act, reason=reason):
-            done = editor.save(row, request.POST, staff.pk, reason_in(reason))
+            done = editor.save(row, _typed(request, editor), staff.pk, reason_in(reason))
     except NoReason:
         return _form(request, what, editor, whose, row, problem=TOO_SHORT, status=400)
     except opening.NoGrant:

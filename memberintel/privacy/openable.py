@@ -41,12 +41,14 @@ class Editor:
 
     `form(row, typed)` is the context of `template`, filled from what stands, or from what was typed; the template
     has the fields alone. `save(row, typed, staff, reason)` writes and says what was done, in one sentence, or
-    raises NotSaved; it must refuse what was made on a version that no longer stands.
+    raises NotSaved; it must refuse what was made on a version that no longer stands. `file` names the field of a
+    file, whose bytes are among what was typed as UTF-8 with "surrogateescape".
     """
 
     template: str
     form: Callable[[UUID, QueryDict | None], dict[str, Any]]
     save: Callable[[UUID, QueryDict, UUID, str], str]
+    file: str = ""
 
 
 @dataclass(frozen=True)

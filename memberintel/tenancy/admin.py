@@ -201,7 +201,13 @@ class UserDesk(Look):
         if not row.tenant_id:
             return []
         more = (("Take a copy for them", "take_copy"), ("Erase them", "ask_erasure"))
-        kinds = {"SOUL": "soul", "BIBLE": "bible", "MEMORY": "memories", "the journal": "journal"}
+        kinds = {
+            "SOUL": "soul",
+            "BIBLE": "bible",
+            "MEMORY": "memories",
+            "HEARTBEAT": "heartbeat",
+            "the journal": "journal",
+        }
         return [
             *(opener(f"Open {words}", kind, row.pk) for words, kind in kinds.items()),
             *((words, reverse(f"admin:{page}", args=[row.pk])) for words, page in more),

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.http import QueryDict
 from django.test import Client, override_settings
@@ -13,18 +14,20 @@ from django.urls import reverse
 
 from brain import queries as brain
 from brain.models import Document, MemoryEntry
+from memberintel.lib.ids import uuid7
 from memberintel.privacy import openable
 from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import scope
 from tests.admin.scene import PLANTED, Scene, plant
 from tests.admin.staff import make_staff, sign_in
+from tests.brain.heartbeat.stage import days_of, site_of
 from tests.conftest import make_person
 from tests.tenancy.databases import connected_as
 from wrapups import actions, forms
 from wrapups import queries as wrapups
 
 WHY = "They wrote that their documents look garbled"
-KINDS = ("soul", "bible", "session", "wrap_up", "request", "memories", "memory", "journal")
+KINDS = ("soul", "bible", "session", "wrap_up", "request", "memories", "memory", "journal", "heartbeat")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +77,7 @@ def test_every_kind_is_shown_once_a_reason_is_given(lead: Client, scene: Scene) 
         assert page.status_code == 200
         assert "no-store" in page["Cache-Control"]
         assert "Each look is on record" in page.content.decode()
-        assert (PLANTED in page.content.decode()) is (kind != "bible"), kind
+        assert (PLANTED in page.content.decode()) is (kind not in {"bible", "heartbeat"}), kind
     assert opened(scene) == [f"{kind} {key(scene, kind)}" for kind in ("soul", *KINDS)]
 
 
@@ -193,6 +196,27 @@ def test_an_entry_of_memory_is_edited_and_a_stale_edit_is_not(lead: Client, scen
         row = MemoryEntry.objects.get(id=key(scene, "memory"))
         assert (row.text, row.source, row.reason, row.embedder) == ("Prices stay.", "staff", WHY, "")
         assert AuditRow.objects.get(action="edited").what == f"memory {row.id}"
+
+
+def test_a_file_of_numbers_is_kept_for_the_customer_or_refused_whole(lead: Client, scene: Scene) -> None:
+    who, page = scene.person, address(scene, "heartbeat", "open_edit")
+    site = site_of(who)
+
+    def send(text: str, to: object = site) -> Any:
+        sent = SimpleUploadedFile("numbers.csv", text.encode())
+        return lead.post(page, {"site": str(to), "file": sent, "reason": WHY}, follow=True)
+
+    give_reason(lead, scene)
+    assert "Kiln &amp; Kin" in lead.get(page).content.decode()
+    assert send("day,active_members\n2026-01-31,140\n", uuid7()).status_code == 400
+    refused = send("day,active_members\n2026-01-31,many\n")
+    assert (refused.status_code, "row 2" in refused.content.decode().lower()) == (400, True)
+    assert days_of(who, site, "csv") == {}
+    assert "2 days kept" in send("day,active_members\n2026-01-30,139\n2026-01-31,140\n").content.decode()
+    assert [each.counts["active_members"] for each in days_of(who, site, "csv").values()] == [139, 140]
+    assert "Active members: 140" in lead.get(address(scene, "heartbeat")).content.decode()
+    with scope(who.scope):
+        assert AuditRow.objects.get(action="edited").what == f"heartbeat {who.user.pk}"
 
 
 def test_support_opens_and_is_offered_no_edit(scene: Scene) -> None:
