@@ -69,6 +69,7 @@ urlpatterns = [
     path("docs/", docs, name="api-docs"),
     path("openapi.json", openapi, name="api-description"),
     path("v1/privacy/audit/", memberintel.privacy.api.Audit.as_view(), name="api-audit"),
+    path("v1/privacy/retention/", memberintel.privacy.api.Retention.as_view(), name="api-retention"),
     path("v1/messages/", sessions.api.Messages.as_view(), name="api-messages"),
     path("v1/sessions/", sessions.api.Sessions.as_view(), name="api-sessions"),
     path(SESSION, sessions.api.Session.as_view(), name="api-session"),

@@ -1,4 +1,4 @@
-"""The API of privacy: who looked."""
+"""The API of privacy: who looked, and how long things are kept."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memberintel.accounts.fields import Page
-from memberintel.accounts.rest import Endpoint, described, listed, parameters
-from memberintel.privacy import queries
+from memberintel.accounts.fields import Page, Strict, Whole
+from memberintel.accounts.problems import Problem
+from memberintel.accounts.rest import Endpoint, body, described, listed, parameters
+from memberintel.privacy import keeping, queries, retention
 
 
 class AuditEntryOut(serializers.Serializer[Any]):
@@ -53,3 +54,83 @@ class Audit(Endpoint):
 
 def _cursor(told: dict[str, Any]) -> dict[str, str]:
     return {"before": told["at"], "before_id": told["id"]}
+
+
+def _days() -> Whole:
+    return Whole(
+        min_value=0,
+        max_value=keeping.MOST,
+        allow_null=True,
+        help_text="Days; 0 is for good, null is what the plan says.",
+    )
+
+
+class RetentionIn(Strict):
+    """What the account says of each kind."""
+
+    events = _days()
+    wrap_ups = _days()
+    journal = _days()
+    memory = _days()
+
+
+class KeptOut(serializers.Serializer[Any]):
+    """How many days each kind is kept; null is for good."""
+
+    events = serializers.IntegerField(allow_null=True)
+    wrap_ups = serializers.IntegerField(allow_null=True)
+    journal = serializers.IntegerField(allow_null=True)
+    memory = serializers.IntegerField(allow_null=True)
+
+    class Meta:
+        ref_name = "Kept"
+
+
+class SaidOut(KeptOut):
+    """What the account itself says: days, 0 is for good, null is what the plan says."""
+
+    class Meta:
+        ref_name = "SaidOfKeeping"
+
+
+class RetentionOut(serializers.Serializer[Any]):
+    """How long content is kept, and what of that the account itself says."""
+
+    kept = KeptOut()
+    said = SaidOut()
+
+    class Meta:
+        ref_name = "Retention"
+
+
+class Retention(Endpoint):
+    """How long content is kept."""
+
+    scopes = {"GET": ("read", "account"), "PUT": ("account",)}
+
+    @described("get_retention", tag="privacy", gives={200: RetentionOut})
+    def get(self, request: Request) -> Response:
+        """How many days conversations, wrap-ups, journal and MEMORY of the account are kept."""
+        return _retention()
+
+    @described(
+        "set_retention",
+        tag="privacy",
+        takes=RetentionIn,
+        gives={200: RetentionOut},
+        errors={403: "Only an owner of the account may change this, or the token lacks the scope."},
+    )
+    def put(self, request: Request) -> Response:
+        """Say how long each kind is kept, for everybody in the account.
+
+        What is older is deleted by the next daily run, without a further question, and cannot be brought back.
+        """
+        given = body(request, RetentionIn)
+        if not self.caller.user.is_owner:
+            raise Problem(403, "owners-only", "Only an owner of the account may change this.")
+        keeping.choose(by=self.caller.user.pk, days={kind: given[kind] for kind in retention.KINDS})
+        return _retention()
+
+
+def _retention() -> Response:
+    return Response(RetentionOut({"kept": retention.here(), "said": keeping.said()}).data)

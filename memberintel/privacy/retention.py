@@ -62,10 +62,10 @@ class Kept:
 
 def told() -> list[Kept]:
     """The same in words, of the current scope's tenant."""
-    return [Kept(kind, _WHAT[kind], _says(kind, days), days) for kind, days in here().items()]
+    return [Kept(kind, WHAT[kind], _says(kind, days), days) for kind, days in here().items()]
 
 
-_WHAT: Final[dict[Kind, str]] = {
+WHAT: Final[dict[Kind, str]] = {
     "events": "Conversations, word for word",
     "wrap_ups": "Wrap-ups",
     "journal": "Journal",

@@ -40,6 +40,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("api-session-journal", "PUT"): {"summary": "I raised the price."},
     ("api-external-memory", "PUT"): {"agreed": True},
     ("api-pooling", "PUT"): {"takes_part": True},
+    ("api-retention", "PUT"): dict.fromkeys(("events", "wrap_ups", "journal", "memory")),
     ("api-memories", "POST"): {"text": "Evenings are for the studio."},
     ("api-memory", "PUT"): {"text": "Mornings are for the studio.", "base_version": 1},
     ("api-open-item", "PUT"): {"resolved": True},

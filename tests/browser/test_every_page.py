@@ -60,7 +60,7 @@ NO_PAGES = {
     *("document-restore", "open-item", "session-wrap-up", "pooling"),
 }
 FRESH = (
-    *("/privacy/", "/privacy/?show=sign-ins"),
+    *("/privacy/", "/privacy/?show=sign-ins", "/privacy/retention/"),
     *("/chat/", "/sessions/", "/brain/", "/brain/soul/", "/wrap-ups/", "/settings/", "/settings/tokens/"),
     *("/colleagues/", "/usage/", "/brain/soul/versions/", "/brain/heartbeat/", "/settings/sites/"),
     *("/privacy/data/", "/privacy/data/erase/"),
