@@ -60,7 +60,7 @@ def _acted(request: HttpRequest, whose: Scope) -> str:
     if act not in DECISIONS:
         requests.ask_erasure(staff=staff, whose=whose, reason=reason)
         return "Asked for. A second person has to approve it; until then nothing is erased."
-    asked = requests.open_for(whose)
+    asked = requests.open_for(whose) or (requests.approved(whose) if act == "withdrawn" else None)
     if asked is None or str(asked.pk) != request.POST.get("request"):
         raise Refused("This has been decided already.")
     requests.decide(asked.pk, act, staff=staff, whose=whose, reason=reason)
@@ -97,7 +97,7 @@ def _page(request: HttpRequest, whose: Scope, *, problem: str = "", status: int 
         "title": f"Erase {person.email}",
         "person": person,
         "asked": asked,
-        "own": asked is not None and asked.asked_by == request.user.pk,
+        "own": request.user.pk in _own(asked or approved),
         "approved": approved,
         "people": _people(asked or approved),
         "begun": begun,
@@ -105,6 +105,11 @@ def _page(request: HttpRequest, whose: Scope, *, problem: str = "", status: int 
         "typed_reason": request.POST.get("reason", ""),
     }
     return render(request, "admin/erase.html", context, status=status)
+
+
+def _own(row: StaffRequest | None) -> tuple[UUID | None, ...]:
+    """Who may withdraw it."""
+    return (row.asked_by, row.decided_by) if row else ()
 
 
 def _people(row: StaffRequest | None) -> dict[str, str]:

@@ -93,9 +93,10 @@ def begin(whose: Scope, *, by: UUID, request: UUID | None = None) -> Erasure:
 
 
 def _approved(request: UUID, whose: Scope) -> bool:
-    """Whether two people of the staff want this very customer (or tenant) erased, and it was not done yet."""
+    """Whether two people of the staff want this very customer (or tenant) erased, and it was not done yet. Neither of
+    them can withdraw it from here on."""
     wanted = StaffRequest.objects.filter(pk=request, decision="approved", done_at=None)
-    return wanted.filter(customer_id=whose.customer_id).exists()
+    return wanted.filter(customer_id=whose.customer_id).select_for_update().first() is not None
 
 
 def _row(whose: Scope, by: UUID, request: UUID | None) -> Erasure:

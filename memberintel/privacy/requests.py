@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from memberintel.lib import clock
 from memberintel.privacy import audit
-from memberintel.privacy.models import StaffRequest
+from memberintel.privacy.models import Erasure, StaffRequest
 from memberintel.tenancy import staff as roles
 from memberintel.tenancy.context import Scope, scope
 from memberintel.tenancy.models import User
@@ -22,6 +22,11 @@ from memberintel.vault import keyring
 
 type Decision = Literal["approved", "declined", "withdrawn"]
 DECISIONS: Final[tuple[Decision, ...]] = ("approved", "declined", "withdrawn")
+_UNDECIDED: Final[dict[Decision, tuple[str, ...]]] = {  # what may have been decided before
+    "approved": ("",),
+    "declined": ("",),
+    "withdrawn": ("", "approved"),
+}
 
 
 class Refused(Exception):
@@ -49,14 +54,15 @@ def ask_erasure(*, staff: User, whose: Scope, reason: str) -> StaffRequest:
 
 
 def decide(request: UUID, decision: Decision, *, staff: User, whose: Scope, reason: str) -> None:
-    """Approve or decline what somebody else asked for, or withdraw what one asked for oneself.
+    """Approve or decline what somebody else asked for; or withdraw what one asked for or approved oneself, as long as
+    nobody has begun to carry it out.
 
     Raises Refused, NoReason.
     """
     said = reason_in(reason)
     with scope(whose), transaction.atomic():
-        row = StaffRequest.objects.select_for_update().filter(pk=request, decision="").first()
-        if row is None:
+        row = StaffRequest.objects.select_for_update().filter(pk=request, done_at=None).first()
+        if row is None or row.decision not in _UNDECIDED[decision]:
             raise Refused("This has been decided already.")
         _require(row, decision, staff)
         row.decision, row.decided_by, row.decided_at = decision, staff.pk, clock.now()
@@ -85,8 +91,10 @@ def carried_out(request: StaffRequest) -> None:
 def _require(row: StaffRequest, decision: Decision, staff: User) -> None:
     own = row.asked_by == staff.pk
     if decision == "withdrawn":
-        if not own:
-            raise Refused("Only who asked can withdraw it; you can decline it.")
+        if staff.pk not in (row.asked_by, row.decided_by):
+            raise Refused("Only who asked for it or approved it can withdraw it.")
+        if Erasure.objects.filter(request=row.pk).exists():  # who begins one locks the request first
+            raise Refused("It is being erased already.")
         return
     if own:
         raise Refused("You asked for it yourself: a second person decides.")

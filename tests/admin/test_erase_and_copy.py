@@ -91,6 +91,25 @@ def test_it_is_declined_or_withdrawn(support: Client, lead: Client, bob: Person,
     assert not Erasure.objects.filter(person=bob.user.pk).exists()
 
 
+def test_what_was_approved_is_withdrawn_by_either_until_it_begins(
+    support: Client, lead: Client, bob: Person, nudged: list[str]
+) -> None:
+    for who in (support, lead):
+        post(support, bob, reason=WHY)
+        post(lead, bob, act="approved", reason=WHY)
+        other = sign_in(make_staff(role="lead"))
+        assert post(other, bob, act="withdrawn", reason=WHY).status_code == 409
+        assert "Withdrawn" in post(who, bob, act="withdrawn", reason=WHY).content.decode()
+        assert post(support, bob, act="erase", email=bob.user.email).status_code == 409
+    post(support, bob, reason=WHY)
+    post(lead, bob, act="approved", reason=WHY)
+    shown = re.search(r'name="request" value="([^"]+)"', lead.get(page(bob)).content.decode())
+    assert shown
+    post(support, bob, act="erase", email=bob.user.email)
+    late = lead.post(page(bob), {"act": "withdrawn", "reason": WHY, "request": shown[1]})
+    assert (late.status_code, b"being erased already" in late.content) == (409, True)
+
+
 def test_only_the_request_that_was_read_is_decided(
     support: Client, lead: Client, bob: Person, nudged: list[str]
 ) -> None:

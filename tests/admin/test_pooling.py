@@ -15,12 +15,13 @@ from django.urls import reverse
 from brain.models import Knowledge, KnowledgeDraft
 from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import SYSTEM, scope
+from memberintel.tenancy.desk import SUPPORT
 from memberintel.tenancy.models import User
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person, login_as
 from tests.wrapups.pooling.conftest import groups, lawyers, member, run
 from wrapups.models import LegalReview, PooledSupport
-from wrapups.pooling import choices, queries
+from wrapups.pooling import choices, legal, queries
 
 __all__ = ["lawyers", "member"]
 
@@ -108,6 +109,18 @@ def test_a_lead_records_the_review_turns_it_on_and_takes_it_back(desk: Client, l
     assert "This review is over" in text(desk.get(LIST))
     assert not choices.running()
     assert done(lead)[before:] == ["legal_review_recorded", "turn_on", "turn_off", "take_back"]
+
+
+@pytest.mark.parametrize("what", ["turn_on", "turn_off", "take_back"])
+def test_a_review_that_a_colleague_ends_at_the_same_moment_is_said_to_be_over(
+    desk: Client, lawyers: LegalReview, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def meanwhile(*args: Any) -> None:
+        legal.take_back(lawyers, using=SUPPORT)
+
+    monkeypatch.setattr("wrapups.pooling.desk.record", meanwhile)
+    act(desk, what, lawyers)
+    assert "This review is over" in text(desk.get(LIST))
 
 
 def test_what_was_recorded_is_not_changed(desk: Client, lawyers: LegalReview) -> None:

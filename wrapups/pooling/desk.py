@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -107,22 +109,32 @@ class LegalReviewDesk(Look):
     @act("Take the review back, and lock pooling")
     def take_back(self, request: HttpRequest, queryset: QuerySet[LegalReview]) -> None:
         """As if there had been none."""
-        for row in self._standing(request, queryset):
-            record(request, row, "Taken back.")
-            legal.take_back(row, using=SUPPORT)
-            messages.success(request, "It is taken back, and pooling is locked.")
+        take_back = partial(legal.take_back, using=SUPPORT)
+        self._change(request, queryset, take_back, "Taken back.", "It is taken back, and pooling is locked.")
 
     def _turn(self, request: HttpRequest, queryset: QuerySet[LegalReview], *, on: bool) -> None:
-        for row in self._standing(request, queryset):
-            record(request, row, f"Turned {NAMES[on]}.")
-            legal.turn(row, on=on, using=SUPPORT)
-            messages.success(request, f"Pooling is {NAMES[on]}.")
+        turn, name = partial(legal.turn, on=on, using=SUPPORT), NAMES[on]
+        self._change(request, queryset, turn, f"Turned {name}.", f"Pooling is {name}.")
 
-    def _standing(self, request: HttpRequest, queryset: QuerySet[LegalReview]) -> list[LegalReview]:
-        found = [row for row in queryset if row.ended_at is None]
-        if not found:
-            messages.error(request, "This review is over.")
-        return found
+    def _change(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[LegalReview],
+        change: Callable[[LegalReview], None],
+        kept: str,
+        told: str,
+    ) -> None:
+        """Put `kept` on record, change the reviews chosen, and say so; of one that is over, that it is."""
+        for row in queryset:
+            try:
+                if row.ended_at is not None:
+                    raise legal.Ended
+                record(request, row, kept)
+                change(row)
+            except legal.Ended:  # it may have been ended just now, by somebody else
+                messages.error(request, "This review is over.")
+            else:
+                messages.success(request, told)
 
     # --- the pooled review -------------------------------------------------------------------------------
 
