@@ -14,7 +14,7 @@ from django.test import Client
 from memberintel.privacy import audit, keeping, retention
 from memberintel.privacy.models import AuditRow
 from memberintel.tenancy.context import scope
-from memberintel.tenancy.models import Tenant
+from memberintel.tenancy.models import Tenant, Tier
 from tests.api.calls import browser, problem, send
 from tests.conftest import Person, login_as
 from tests.privacy.test_retention import Counted, events, old_session
@@ -90,6 +90,24 @@ def test_what_was_agreed_to_is_no_yes_to_less(alice: Person) -> None:
     agreed = hidden(question) | {"memory_days": ["4"]}
     assert "MEMORY older than 4 days" in words(client.post(PAGE, agreed))
     assert said(alice) == NOTHING
+
+
+def test_back_to_a_plan_that_keeps_less_is_asked_too(alice: Person) -> None:
+    tier = Tier.objects.filter(pk=alice.user.tenant.tier_id) if alice.user.tenant else Tier.objects.none()
+    Tenant.objects.filter(pk=alice.scope.tenant_id).update(keep_journal=0)
+    with login_as("owner"):
+        tier.update(keep_journal=60)
+    try:
+        client = browser(alice)
+        assert "As the plan says: for 60 days" in words(client.get(PAGE))
+        question = client.post(PAGE, PLAN)
+        assert "Journal older than 60 days" in words(question)
+        assert said(alice) == NOTHING | {"journal": 0}
+        client.post(PAGE, hidden(question))
+        assert (said(alice), on_record(alice)) == (NOTHING, [(alice.user.pk, "journal as tier")])
+    finally:
+        with login_as("owner"):
+            tier.update(keep_journal=None)
 
 
 def test_longer_needs_no_question_and_the_same_again_no_row(alice: Person) -> None:
