@@ -21,7 +21,7 @@ from sessions.domain.transcript import AnswerItem, Item, MessageItem, PromptItem
 from sessions.models import GONE, CloseReason, Session, SessionEvent
 
 PAGE = 30
-EVENTS = 200  # of a log on one page
+EVENTS = 150  # of a log on one page
 PROMPTS = 10
 NEWEST = 500
 BRIEFED = 10_000  # prompts and recalls of one session that are looked through
