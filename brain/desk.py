@@ -10,7 +10,7 @@ from uuid import UUID
 from django.http import QueryDict
 
 from brain import actions, queries
-from brain.domain.documents import Kind, Rejected, Stale
+from brain.domain.documents import Kind, Rejected, Stale, version_in
 from brain.domain.heartbeat import csv_file
 from brain.domain.memory import Changed, Memory, NotFound, NotKept
 from brain.domain.prompt import day_in_words
@@ -41,8 +41,7 @@ def _document(kind: Kind) -> Openable:
         return {"body": typed.get("body", ""), "base_version": typed.get("base_version", "")}
 
     def save(row: UUID, typed: QueryDict, staff: UUID, reason: str) -> str:
-        given = typed.get("base_version", "")
-        base = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+        base = version_in(typed.get("base_version", ""))
         try:
             saved = actions.save_document(
                 kind=kind, body=typed.get("body", ""), base_version=base, by="staff", reason=reason[:300]
@@ -97,8 +96,7 @@ def _memory_form(row: UUID, typed: QueryDict | None) -> dict[str, Any]:
 
 def _save_memory(row: UUID, typed: QueryDict, staff: UUID, reason: str) -> str:
     """Write the entry anew. It is found by its words until the clock has made its vector."""
-    given = typed.get("base_version", "")
-    base = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    base = version_in(typed.get("base_version", ""))
     try:
         saved = remembering.change(row, New(typed.get("text", ""), reason, "staff"), base_version=base)
     except NotFound:

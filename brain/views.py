@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from brain import actions, queries
-from brain.domain.documents import KINDS, DocumentText, Kind, Rejected, Stale, Version
+from brain.domain.documents import KINDS, DocumentText, Kind, Rejected, Stale, Version, version_in
 from brain.memory import queries as memory
 from memberintel.accounts.access import signed_in
 from memberintel.lib import tokens
@@ -113,8 +113,7 @@ def _save(request: HttpRequest, kind: Kind) -> HttpResponse:
 
 def base_version(request: HttpRequest) -> int:
     """The version a form was made on; -1, which never stands, for what is no number."""
-    given = request.POST.get("base_version", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1
+    return version_in(request.POST.get("base_version", ""))
 
 
 def _editor(request: HttpRequest, kind: Kind, *, status: int = 200, **context: object) -> HttpResponse:

@@ -105,3 +105,8 @@ class Standing(Rejected):
             f"Version {version} is what {kind.upper()} says now. Nothing was removed: first save the document without "
             "those words (or empty), then remove this version."
         )
+
+
+def version_in(given: str) -> int:
+    """The version a form says it was made on; -1, which never stands, for what is no number."""
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else -1

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from brain.domain.documents import version_in
 from brain.domain.memory import Changed, Empty, Full, Known, Memory, NotFound, NotKept, Similar, TooLong
 from brain.memory import actions, queries
 from brain.memory.actions import Choice, New
@@ -54,8 +55,7 @@ def memory(request: HttpRequest, entry: UUID) -> HttpResponse:
     if request.method != "POST" or not found.readable:
         return _entry(request, found, {"text": found.text, "reason": found.reason})
     typed = {"text": request.POST.get("text", ""), "reason": request.POST.get("reason", "")}
-    given = request.POST.get("base_version", "")
-    base = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    base = version_in(request.POST.get("base_version", ""))
     try:
         _remember(request, typed, Choice(replace=entry, base_version=base))
     except NotFound:
