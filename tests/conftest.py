@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 
 @pytest.fixture(scope="session")
 def django_db_setup() -> None:
@@ -19,6 +21,23 @@ def django_db_setup() -> None:
 @pytest.fixture(autouse=True)
 def _database_allowed(django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unhurried() -> Iterator[None]:
+    """What the product does not wait for, so that people need not, says of a test how busy the machine is."""
+    from django.conf import settings
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("socket_connect_timeout", "socket_timeout"):
+            patch.setitem(settings.CACHES["default"]["OPTIONS"], name, PATIENCE)
+        for of in ("memberintel.accounts.limits.TIMEOUT_SECONDS", "sessions.relay.CONNECT_SECONDS"):
+            patch.setattr(of, PATIENCE)
+        for name in ("recall", "distill", "title"):
+            patch.setitem(settings.TURN_DEADLINES, name, PATIENCE)
+        for name in ("embed", "distill", "title"):
+            patch.setitem(settings.LLM_DEADLINES, name, PATIENCE)
         yield
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import psycopg
 
 from memberintel.embedded import services, superuser_url
 
+HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parent.parent
 LOGINS = ("WEB", "WORKER", "OWNER", "SUPPORT", "BACKUP")
 TEMPLATE = "memberintel"
@@ -69,6 +71,18 @@ def urls_for(name: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
     env = os.environ if env is None else env
     names = [f"DATABASE_URL_{login}" for login in LOGINS]
     return {variable: urlunsplit(urlsplit(env[variable])._replace(path=f"/{name}")) for variable in names}
+
+
+def uvicorn(port: socket.socket, *options: str) -> list[str]:
+    """The command of a web process that answers on that socket, which it inherits (`pass_fds`): a number alone might
+    be somebody else's by the time the process is up."""
+    command = [sys.executable, "-m", "uvicorn", "memberintel.asgi:application", "--fd", str(port.fileno())]
+    return [*command, "--lifespan", "on", "--log-level", "warning", *options]
+
+
+def address_of(port: socket.socket) -> str:
+    """Where a listening socket is reached."""
+    return f"http://{HOST}:{port.getsockname()[1]}"
 
 
 def _migrate() -> None:

@@ -13,7 +13,7 @@ from evals.loopback.prefixes import Prefixes
 End = Literal[
     "end", "max_tokens", "refusal", "blocked", "malformed", "silence", "stall", "drop", "corrupt", "error"
 ]
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Scenario:
             return list(self._calls)
 
     def closed(self) -> int:
-        """How many calls are over, once all are, or as many as are after a few seconds."""
+        """How many calls are over, once all are, or as many as are after a minute."""
         until = time.monotonic() + SETTLE_SECONDS
         with self._changed:
             while self._closed < len(self._calls) and (left := until - time.monotonic()) > 0:

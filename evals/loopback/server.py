@@ -17,7 +17,7 @@ from evals.loopback.app import Loopback
 from evals.loopback.scenario import Scenario
 
 HOST = "127.0.0.1"
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 
 # The variables that send both SDKs here.
 KEY = "loopback"

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -17,6 +17,7 @@ import psutil
 from memberintel.env import Misconfigured
 
 PR_SET_PDEATHSIG = 1
+SERVERS = ("postgres", "redis-server")
 
 type Ours = Callable[[Sequence[str]], bool]
 type Ending = tuple[signal.Signals, float]  # a signal, and the seconds it is given to work
@@ -94,16 +95,17 @@ def find(pid: int, ours: Ours) -> psutil.Process | None:
         return None
 
 
-def working_in(folder: Path) -> list[psutil.Process]:
-    """Processes whose current folder this is: where the children of a killed PostgreSQL can still be found."""
-    return [process for process in psutil.process_iter() if _folder_of(process) == str(folder)]
+def servers_in(*folders: Path) -> list[psutil.Process]:
+    """Servers whose current folder is one of these: where the children of a killed PostgreSQL can still be found."""
+    names = set(map(str, folders))
+    return [process for process in psutil.process_iter() if _is_server_in(process, names)]
 
 
-def _folder_of(process: psutil.Process) -> str | None:
+def _is_server_in(process: psutil.Process, folders: Collection[str]) -> bool:
     try:
-        return process.cwd()
+        return process.name() in SERVERS and process.cwd() in folders
     except psutil.Error:
-        return None
+        return False
 
 
 def end(process: psutil.Process, endings: Sequence[Ending]) -> None:

@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
 import sysconfig
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memberintel.embedded import children
 from memberintel.env import Misconfigured
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
@@ -94,8 +96,11 @@ def environment(place: Place) -> Mapping[str, str]:
 
 
 def remove(data: Path) -> None:
-    """Remove a data folder with all that was made for it."""
-    for folder in (_elsewhere(data), socket_folder(data), data):
+    """Remove a data folder with all that was made for it; servers a kill has left there are ended first."""
+    elsewhere, sockets = _elsewhere(data), socket_folder(data)
+    for left in children.servers_in(elsewhere / "postgres", data / "postgres", sockets):
+        children.end(left, ((signal.SIGQUIT, 5.0),))  # one that still writes would leave a part of its folder
+    for folder in (elsewhere, sockets, data):
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -104,7 +104,7 @@ def clear(at: Place) -> None:
         left = children.find(int(first), _serves(at)) if first.isdigit() else None
         if left:
             children.end(left, ENDINGS)
-        for backend in children.working_in(at.cluster):  # two generations on one cluster would ruin it
+        for backend in children.servers_in(at.cluster):  # two generations on one cluster would ruin it
             children.end(backend, ((signal.SIGQUIT, 5.0),))
         note.unlink(missing_ok=True)
     for file in at.sockets.glob(".s.PGSQL.*"):

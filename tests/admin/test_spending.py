@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 
 import pytest
@@ -16,6 +17,7 @@ from memberintel.usage.plot import plot
 from memberintel.usage.spending import Sums, dollars
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person
+from tests.usage.test_charges import at
 
 DAY = date(2026, 3, 1)
 
@@ -46,6 +48,13 @@ def call(purpose: str, *, cost: int | None, outcome: str = "complete") -> CallRe
         started_at=clock.now(),
         duration_ms=10,
     )
+
+
+@pytest.fixture(autouse=True)
+def _one_day() -> Iterator[None]:
+    """No day ends while a test runs."""
+    with at(clock.now()):
+        yield
 
 
 def test_calls_of_all_tenants_are_summed(alice: Person, charlie: Person) -> None:

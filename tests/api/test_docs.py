@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,57 +19,43 @@ from memberintel.tenancy.context import scope
 from sessions import queries
 from sessions.api import stream_address
 from sessions.domain.transcript import AnswerItem
+from tests import services
 from tests.api.calls import made_token
 from tests.conftest import Person
-from tests.services import ROOT
 from tests.sessions.conftest import say
+from tests.waiting import PATIENCE, until
 
-DOCS = (ROOT / "docs" / "api.md").read_text()
+DOCS = (services.ROOT / "docs" / "api.md").read_text()
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """The address of a web process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (tmp_path / "log").open("wb")
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "memberintel.asgi:application",
-            "--lifespan",
-            "on",
-            "--port",
-            str(port),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "MEMBERINTEL_EMBEDDED": "1", "DATABASE_POOL": "8"},
-        stdout=log,
-        stderr=log,
-    )
-    url = f"http://127.0.0.1:{port}"
+    log = tmp_path / "log"
+    with socket.create_server((services.HOST, 0)) as port, log.open("wb") as output:
+        process = subprocess.Popen(
+            services.uvicorn(port),
+            cwd=services.ROOT,
+            env={**os.environ, "MEMBERINTEL_EMBEDDED": "1", "DATABASE_POOL": "8"},
+            stdout=output,
+            stderr=output,
+            pass_fds=[port.fileno()],
+        )
+        url = services.address_of(port)
     try:
-        _until_it_answers(url, process)
+        until(lambda: _answers(url, process), saw=log.read_text)
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=40)
-        log.close()
+        process.wait(timeout=PATIENCE)
 
 
-def _until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        assert process.poll() is None, "the server has ended"
-        try:
-            if httpx.get(f"{url}/healthz", timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise AssertionError("the server did not come up")
+def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
+    assert process.poll() is None, "the server has ended"
+    try:
+        return httpx.get(f"{url}/healthz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_the_snippet_says_something_and_prints_the_answer(server: str, alice: Person, tmp_path: Path) -> None:
@@ -81,7 +66,7 @@ def test_the_snippet_says_something_and_prints_the_answer(server: str, alice: Pe
         env={"MEMBERINTEL_URL": server, "MEMBERINTEL_TOKEN": made_token(alice, "chat").secret},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
@@ -100,7 +85,10 @@ def test_more_followers_than_connections_leave_room_for_others(server: str, alic
         alice, "Nobody will answer this for a while", "key-12345678"
     )  # the lease of its turn lives 15 s
     headers = {"Authorization": f"Bearer {made_token(alice, 'chat', 'read').secret}"}
-    with httpx.Client(base_url=server, headers=headers, timeout=20) as client, ExitStack() as open_streams:
+    with (
+        httpx.Client(base_url=server, headers=headers, timeout=PATIENCE) as client,
+        ExitStack() as open_streams,
+    ):
         address = stream_address(said.session, said.turn.id, 1, said.seq)
         for _ in range(20):
             stream = open_streams.enter_context(client.stream("GET", address))

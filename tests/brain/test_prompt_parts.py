@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from memberintel.lib.ids import uuid7
 from memberintel.tenancy.context import scope
 from tests.brain.heartbeat.stage import numbers, site_of
 from tests.conftest import Person
+from tests.waiting import PATIENCE, until
 
 lost: set[UUID] = set()
 """Things that were deleted."""
@@ -171,7 +171,7 @@ def test_a_source_deleted_while_its_text_is_being_stored_leaves_no_copy(
             doomed.delete()
             if deleted_first:
                 entered.set()
-                assert go_on.wait(30)
+                assert go_on.wait(PATIENCE)
 
     def store() -> list[str]:
         with scope(reader.scope), transaction.atomic():
@@ -180,17 +180,17 @@ def test_a_source_deleted_while_its_text_is_being_stored_leaves_no_copy(
             )
             if not deleted_first:
                 entered.set()
-                assert go_on.wait(30)
+                assert go_on.wait(PATIENCE)
             return digests
 
     first, second = (delete, store) if deleted_first else (store, delete)
     with ThreadPoolExecutor(2) as threads:
         running = threads.submit(_then_close, first)
-        assert entered.wait(30)
+        assert entered.wait(PATIENCE)
         other = threads.submit(_then_close, second)
         _until_waiting(alice)
         go_on.set()
-        results = [running.result(60), other.result(60)]
+        results = [running.result(PATIENCE), other.result(PATIENCE)]
     digests = next(each for each in results if each)
     with scope(reader.scope):
         assert queries.prompt_parts([(doomed.name, digests[0])])[0].text is None
@@ -205,11 +205,13 @@ def _then_close(work: Callable[[], list[str] | None]) -> list[str] | None:
 
 def _until_waiting(person: Person) -> None:
     """Until a transaction waits for another that keeps or removes parts."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+
+    def waiting() -> bool:
         with scope(person.scope), connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-            if cursor.fetchone()[0]:
-                return
-        time.sleep(0.02)
-    raise AssertionError("nobody waits")
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+                " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()"
+            )
+            return bool(cursor.fetchone()[0])
+
+    until(waiting)

@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -34,10 +33,11 @@ from playwright.async_api import (
 
 from tests import services
 from tests.conftest import Person, make_person
+from tests.waiting import PATIENCE, until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-PATIENCE = 15_000  # milliseconds anything may take to show
-expect.set_options(timeout=PATIENCE)
+MILLISECONDS = PATIENCE * 1_000  # anything may take to show
+expect.set_options(timeout=MILLISECONDS)
 
 
 @dataclass
@@ -50,7 +50,14 @@ class Site:
 
     def says(self, *steps: list[dict[str, Any]]) -> None:
         """The model plays these steps, call by call, the last ones for ever."""
-        self.script.write_text(json.dumps({"browser": [{"steps": each} for each in steps]}))
+        part = self.script.with_suffix(".part")  # a process never reads half of it
+        part.write_text(json.dumps({"browser": [{"steps": each} for each in steps]}))
+        part.replace(self.script)
+
+    @property
+    def gate(self) -> Path:
+        """What a step may wait for: nothing more comes of an answer until this file is there."""
+        return self.script.with_name("gate")
 
 
 @dataclass
@@ -64,7 +71,6 @@ class Visitor:
     async def page(self, path: str = "/chat/") -> Page:
         """A new tab at that path."""
         page = await self.context.new_page()
-        page.set_default_timeout(PATIENCE)
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", self._asked)
@@ -95,7 +101,9 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Site]
     script = tmp_path_factory.mktemp("browser") / "script.json"
     with _running(script) as address:
         async with async_playwright() as player:
-            browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            browser = await player.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox"], timeout=MILLISECONDS
+            )
             found = Site(address, script, browser)
             found.says([{"offline": True}])
             yield found
@@ -105,9 +113,6 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Site]
 @contextmanager
 def _running(script: Path) -> Iterator[str]:
     """The address of a web server that has a worker beside it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     env = {
         **os.environ,
         "MEMBERINTEL_EMBEDDED": "1",
@@ -118,26 +123,29 @@ def _running(script: Path) -> Iterator[str]:
         "DATABASE_POOL": "8",
         "LOG_LEVEL": "WARNING",
     }
-    web = ["uvicorn", "memberintel.asgi:application", "--port", str(port), "--lifespan", "on"]
-    web += ["--timeout-graceful-shutdown", "3", "--log-level", "warning"]
-    worker = ["celery", "--app", "memberintel", "--quiet", "worker", "--queues", "default,wrapups"]
-    worker += ["--pool", "solo", "--loglevel", "WARNING"]
-    parts = [
-        subprocess.Popen(
-            [sys.executable, "-m", *command], cwd=services.ROOT, env={**env, "MEMBERINTEL_PROCESS": process}
-        )
-        for command, process in ((web, "web"), (worker, "worker"))
-    ]
-    address = f"http://127.0.0.1:{port}"
+    worker = [sys.executable, "-m", "celery", "--app", "memberintel", "--quiet", "worker"]
+    worker += ["--queues", "default,wrapups", "--pool", "solo", "--loglevel", "WARNING"]
+    with socket.create_server((services.HOST, 0)) as port:
+        web = services.uvicorn(port, "--timeout-graceful-shutdown", "3")
+        parts = [
+            subprocess.Popen(
+                command,
+                cwd=services.ROOT,
+                env={**env, "MEMBERINTEL_PROCESS": process},
+                pass_fds=[port.fileno()] if process == "web" else [],
+            )
+            for command, process in ((web, "web"), (worker, "worker"))
+        ]
+        address = services.address_of(port)
     try:
-        _until_ready(address, parts[0])
+        until(lambda: _answers(address, parts[0]))
         yield address
     finally:
         for part in parts:
             part.terminate()
         for part in parts:
             try:
-                part.wait(15)
+                part.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 part.kill()
                 part.wait()
@@ -149,20 +157,17 @@ def _own_queue(redis_url: str) -> str:
     return f"{redis_url.partition('?')[0]}?db={8 + number % 8}"
 
 
-def _until_ready(address: str, web: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120  # a machine that runs other tests beside this may be slow to start it
-    while time.monotonic() < deadline:
-        assert web.poll() is None, "the web server did not start"
-        try:
-            if httpx.get(f"{address}/healthz").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise AssertionError("the web server did not answer")
+def _answers(address: str, web: subprocess.Popen[bytes]) -> bool:
+    assert web.poll() is None, "the web server did not start"
+    try:
+        return httpx.get(f"{address}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @pytest.fixture(autouse=True)
 def _offline_again(site: Site) -> Iterator[None]:
+    site.gate.unlink(missing_ok=True)
     yield
     site.says([{"offline": True}])
 
@@ -184,6 +189,7 @@ async def visit(site: Site, person: Person | None = None, **options: Any) -> Asy
     """A browser, signed in as that person; nothing may be left in its console at the end."""
     cookies = _signed_in(person, site) if person else None
     context = await site.browser.new_context(**options)
+    context.set_default_timeout(MILLISECONDS)
     try:
         if cookies:
             await context.add_cookies(cookies)  # type: ignore[arg-type]
@@ -253,9 +259,11 @@ async def say(page: Page, text: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def answered(page: Page, times: int = 1) -> None:
-    """Wait for that many whole answers."""
+async def answered(page: Page, times: int = 1, text: str = "") -> None:
+    """Wait for that many whole answers; with that text, if one is given."""
     await expect(page.locator('[data-state="complete"]')).to_have_count(times)
+    if text:
+        await expect(page.locator(".prose")).to_have_text(text)
 
 
 def aside[T](work: Callable[[], T]) -> T:

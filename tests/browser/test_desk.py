@@ -41,20 +41,30 @@ async def desk(site: Site, django_db_blocker: Any) -> AsyncGenerator[tuple[Visit
         client: Client = aside(lambda: sign_in(lead))
         aside(lambda: opening.ask(staff=lead, whose=open_.person.scope, reason=WHY))
         aside(lambda: damage.note("session_events", "sealed", uuid4()))
-        lawyers, group = aside(_pooled)
+        members: list[Person] = []
+        lawyers, group = aside(lambda: _pooled(members))
         async with visit(site) as visitor:
             cookie = client.cookies["sessionid"].value
             await visitor.context.add_cookies([{"name": "sessionid", "value": cookie, "url": site.address}])
             pool = "/admin/wrapups/legalreview/pool/"
             yield visitor, [*_pages(sealed.person, open_.person, open_.rows), pool, f"{pool}{group}/"]
         aside(lambda: legal.take_back(lawyers, using="support"))
+        aside(lambda: _left(members))
 
 
-def _pooled() -> tuple[LegalReview, UUID]:
-    """Pooling, turned on, and a group that six accounts share."""
+def _left(members: list[Person]) -> None:
+    """Tests of pooling count who takes part."""
+    for who in members:
+        with scope(who.scope):
+            choices.choose(by=who.user.pk, takes_part=False)
+
+
+def _pooled(members: list[Person]) -> tuple[LegalReview, UUID]:
+    """Pooling, turned on, and a group that six accounts share, who are added to `members`."""
     row = reviewed_by_lawyers()
     for _ in range(6):
         who = make_person(tier="pro", name="member")
+        members.append(who)
         with scope(who.scope):
             choices.choose(by=who.user.pk, takes_part=True)
         noted(who.scope, "Raise the price of the yearly plan for new members and tell them two weeks before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -33,6 +34,7 @@ from sessions import actions as sessions
 from tests.access.routes import routes
 from tests.browser.conftest import Site, Visitor, answered, aside, say, visit
 from tests.conftest import Person, login_as, make_person
+from tests.waiting import until_true
 from wrapups import queries
 from wrapups.demo import numbers
 from wrapups.models import JournalEntry
@@ -142,6 +144,12 @@ def journal_day_of(owner: Person) -> date:
     return began.astimezone(ZoneInfo("Europe/Berlin")).date()
 
 
+def has_journal(owner: Person) -> bool:
+    """Whether the entry of the person's first conversation is written: it comes beside the notes."""
+    with scope(owner.scope):
+        return JournalEntry.objects.exists()
+
+
 def published() -> str:
     """The slug of an article that all customers may read."""
     with login_as("owner"):
@@ -164,6 +172,7 @@ async def scene(site: Site, django_db_blocker: Any) -> AsyncGenerator[Scene]:
         async with visit(site, owner) as visitor:
             await _talk(await visitor.page(), site)
             wrap_up, session = aside(lambda: wrap_up_of(owner))
+            await until_true(lambda: asyncio.to_thread(aside, lambda: has_journal(owner)))
             entry, day = aside(lambda: memory_of(owner)), aside(lambda: journal_day_of(owner))
             article = aside(published)
             yield Scene(

@@ -110,7 +110,7 @@ class WireRig:
     """A provider's own SDK, talking to the loopback server."""
 
     exact = True
-    silence = 1.0
+    silence = 2.0
     embeds: str | None = None
     provider: str
     route: str

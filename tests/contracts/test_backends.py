@@ -269,6 +269,9 @@ async def test_a_stream_that_just_ends_is_an_error(steered: Rig, alice: Person) 
 async def test_a_stalled_provider_is_timed_out(
     steered: Rig, alice: Person, settings: Settings, text: tuple[str, ...], reason: str
 ) -> None:
+    steered.play(SAYS)
+    await heard(chat_prompt(), alice)  # what a first call takes to get ready is no silence
+    first = await ledger(alice)
     settings.LLM_SILENCE = {"chat": steered.silence}
     settings.LLM_PATIENCE = {**settings.LLM_PATIENCE, "tries": 1}
     steered.play(Behaviour(text=text, end="stall"))
@@ -276,7 +279,7 @@ async def test_a_stalled_provider_is_timed_out(
         await heard(chat_prompt(), alice)
     assert raised.value.reason == reason
     assert steered.closed() == 1
-    (row,) = await ledger(alice)
+    (row,) = (await ledger(alice))[len(first) :]
     assert (row.outcome, row.error_code, row.error_reason) == ("failed", "timed_out", reason)
 
 

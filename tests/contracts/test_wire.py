@@ -48,6 +48,7 @@ from memberintel.usage.models import LedgerEntry
 from tests.conftest import Person
 from tests.contracts.rigs import CANARY, AnthropicRig, VertexRig, WireRig, chat_prompt
 from tests.contracts.test_backends import heard, ledger, outcomes
+from tests.waiting import PATIENCE
 
 HALF = ("half ", "an ans")
 
@@ -154,7 +155,7 @@ async def test_a_slow_first_piece_is_waited_for_within_the_deadline(
     wired: WireRig, alice: Person, settings: Settings
 ) -> None:
     once(settings)
-    settings.LLM_SILENCE = {"chat": 2.0}
+    settings.LLM_SILENCE = {"chat": PATIENCE}
     wired.scenario.play([Play(text=HALF, first_after=0.3)])
     assert isinstance((await heard(chat_prompt(), alice))[-1], Finished)
     settings.LLM_SILENCE = {"chat": 0.1}

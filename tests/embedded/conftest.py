@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,16 +14,7 @@ import pytest
 
 from memberintel.embedded import private_folder
 from memberintel.embedded.place import CHECKOUT
-
-SECONDS = 60.0  # a busy machine is no failure
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Poll a condition."""
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
+from tests.waiting import PATIENCE
 
 
 def servers_of(data: Path) -> list[psutil.Process]:
@@ -72,7 +62,7 @@ class Command:
 
     def ended(self) -> tuple[int, str, str]:
         """Wait for its end: (status, stdout, stderr)."""
-        output, errors = self.process.communicate(timeout=SECONDS)
+        output, errors = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, output, errors
 
 

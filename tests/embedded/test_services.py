@@ -16,6 +16,7 @@ from memberintel.embedded import broker, place, postgresql, services, superuser_
 from memberintel.embedded.folder import LOGINS
 from memberintel.env import Misconfigured
 from tests.embedded.conftest import servers_of
+from tests.waiting import PATIENCE
 
 DATABASES = {f"DATABASE_URL_{login.upper()}" for login in LOGINS}
 NOTHING: dict[str, str] = {}
@@ -121,7 +122,7 @@ def test_a_pid_file_that_names_a_stranger_blocks_nothing_and_hurts_no_one(data: 
     with services(data, env=NOTHING, fsync=False):
         pass
     at = place.choose(data)
-    stranger = subprocess.Popen(["sleep", "60"], user=at.ids[0] if at.ids else None)
+    stranger = subprocess.Popen(["sleep", "3600"], user=at.ids[0] if at.ids else None)
     try:
         left = f"{stranger.pid}\n{at.cluster}\n1700000000\n5432\n{at.sockets}\n\n  5432001         0\nready\n"
         (at.cluster / "postmaster.pid").write_text(left)
@@ -142,7 +143,7 @@ def test_servers_left_running_by_a_crash_are_ended_first(data: Path) -> None:
     left = (postgresql.start(at, superuser_word(data), fsync=False), broker.start(at))
     with services(data, env=NOTHING, fsync=False) as found:
         assert urlsplit(found["DATABASE_URL_WEB"]).password == word
-        assert all(process.wait(5) is not None for process in left)
+        assert all(process.wait(PATIENCE) is not None for process in left)
         assert ask(found["DATABASE_URL_WEB"], "SELECT 1") == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 from memberintel.embedded import supervisor
 from memberintel.embedded.supervisor import STOPPING, Part
 from memberintel.env import Misconfigured
-from tests.embedded.conftest import until
+from tests.waiting import PATIENCE, until
 
 NOTES_ITS_END = """
 import pathlib, signal, sys, time
@@ -23,7 +23,7 @@ def end(*_):
     sys.exit()
 signal.signal(signal.SIGTERM, end)
 pathlib.Path({ready!r}).touch()
-time.sleep(60)
+time.sleep(3600)
 """
 
 
@@ -36,7 +36,7 @@ def signals_as_before() -> Iterator[None]:
 
 
 def part(name: str, program: str) -> Part:
-    return Part(name, (sys.executable, "-c", program), "web", ((signal.SIGTERM, 5.0),))
+    return Part(name, (sys.executable, "-c", program), "web", ((signal.SIGTERM, PATIENCE),))
 
 
 def test_parts_stop_in_the_order_given(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_part_that_ends_by_itself_is_named(capfd: pytest.CaptureFixture[str]) 
 
 def test_a_part_that_will_not_stop_is_killed(tmp_path: Path) -> None:
     ignore = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    deaf = f"{ignore}; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(60)"
+    deaf = f"{ignore}; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(3600)"
     wanted = Part("clock", (sys.executable, "-c", deaf), "worker", ((signal.SIGTERM, 0.2),))
     with supervisor._kept([wanted], os.environ) as running:
         until((tmp_path / "up").exists)

@@ -7,14 +7,17 @@ from pathlib import Path
 from memberintel.lib import clock
 from memberintel.settings import *  # noqa: F403
 from memberintel.settings import ADVISOR_TOOLS as TOOLS
+from memberintel.settings import LLM_DEADLINES as LIMITS
 from memberintel.settings import LLM_WINDOWS as WINDOWS
 from memberintel.settings import TURN_DEADLINES as DEADLINES
 
 ADVISOR_TOOLS = [*TOOLS, "tests.faults.tools.wait", "tests.faults.tools.shout"]
-TURN_DEADLINES = {**DEADLINES, "tool": 120, "compact": 1}
-LLM_SILENCE = {"chat": 5}  # more than a busy machine takes to begin
+TURN_DEADLINES = {**DEADLINES, "tool": 120, "compact": 1, "recall": 60}
+LLM_SILENCE = {"chat": int(os.environ.get("MEMBERINTEL_FAULTS_SILENCE", "120"))}
+LLM_SILENCE_DEFAULT = 120
+LLM_DEADLINES = {**LIMITS, "wrap_up": 120}  # the notes wait for a gate
 LLM_PATIENCE = {"tries": 2, "first_wait": 0.1, "longest_wait": 1.0}
-WRAP_UP_WAIT_SECONDS = 1.0
+WRAP_UP_WAIT_SECONDS = float(os.environ.get("MEMBERINTEL_FAULTS_WAIT", "1"))
 LLM_WINDOWS = {**WINDOWS, "scripted:narrow": 6_000}
 
 

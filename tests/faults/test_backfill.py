@@ -15,8 +15,8 @@ from uuid import UUID
 import pytest
 
 from tests.conftest import make_person
-from tests.faults.web import until
 from tests.faults.world import World, world
+from tests.waiting import until
 
 SAID = "Another {number} members left the club in this month, and I have decided to ring every one of them by Friday."
 SESSIONS = 40

@@ -19,15 +19,15 @@ from memberintel.tenancy.models import Tenant, Tier
 from memberintel.usage.models import Kind, TierBudget
 from sessions.domain import events as kinds
 from tests.conftest import Person, login_as, make_person
-from tests.faults.web import Browser, until
+from tests.faults.web import Browser
 from tests.faults.world import World, events_named, world
+from tests.waiting import until
 from tests.wrapups.stage import ANSWER, PLAN
 from wrapups import backfill as missed
 
 FINE = {"steps": [{"text": "A good start. Send it on Friday."}]}
 NOTES = {"steps": [{"json": ANSWER}]}
 SUMMARY = "They plan a discount campaign."
-SLOW = {"steps": [{"json": ANSWER, "delay": 0.3}]}
 ALL_DONE = {"wrap_up": "done", "journal": "done", "mood": "done"}
 TWO_HOURS = timedelta(hours=2)
 PASSED_AWAY = (
@@ -37,14 +37,15 @@ PASSED_AWAY = (
 
 @pytest.fixture(scope="module")
 def town(django_db_blocker: Any) -> Iterator[World]:
-    """Two web processes, and a worker that does two things at once."""
+    """Two web processes, of which the second has all the patience for notes, and a worker that does two things at
+    once."""
     with (
         django_db_blocker.unblock(),
         world(f"closing_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}") as made,
     ):
         made.variables["LLM_ROUTE_WRAP_UP"] = "scripted:notes"
         made.made.play(FINE, notes=[NOTES])
-        begun = [made.made.begin() for _ in range(2)]
+        begun = [made.made.begin(), made.made.begin(MEMBERINTEL_FAULTS_WAIT="120")]
         made.start_worker(2)
         for web in begun:
             made.made.ready(web)
@@ -162,35 +163,37 @@ def test_at_two_hours_of_silence_it_is_over_whether_or_not_the_sweep_came(town: 
 
 
 def test_who_comes_back_while_the_notes_are_written_is_met_with_what_was_said(town: World) -> None:
-    quick, patient = customer(name="quick"), customer(name="patient")
+    patient, quick = customer(name="patient"), customer(name="quick")
     with notes(town, {"steps": [{"json": ANSWER, "delay": 0.5}]}):
-        session = talked(town, quick)
-        town.end(quick, session)
-        town.say(quick, "Where were we?", 1)
-        assert SUMMARY in town.made.sent("fault")[-1]
-        closed_once_written(town, session)
-    with notes(town, {"steps": [{"json": ANSWER, "delay": 2.5}]}):
         session = talked(town, patient)
         town.end(patient, session)
-        following = town.say(patient, f"Where were we? {PLAN}", 1)
+        town.say(patient, "Where were we?", 1)
+        assert SUMMARY in town.made.sent("fault")[-1]
+        closed_once_written(town, session)
+    with town.shut() as gate, notes(town, {"steps": [{"json": ANSWER, "gate": gate}]}):
+        session = talked(town, quick)
+        town.end(quick, session)
+        following = town.say(quick, f"Where were we? {PLAN}", 0)
         told = town.made.sent("fault")[-1]
         assert SUMMARY not in told
         assert "notes not final" in told.lower()
         assert "20 % discount campaign" in told
         assert town.wrap_ups(session) == 0
-        town.end(patient, following["session"])
+        town.open()
+        town.end(quick, following["session"])
         closed_once_written(town, session, following["session"])
 
 
 def test_a_conversation_deleted_while_its_notes_are_written_gets_none_and_costs_nothing(town: World) -> None:
     browser = customer(name="deleter")
     asked = len(town.made.sent("notes"))
-    with notes(town, {"steps": [{"json": ANSWER, "delay": 1.0}]}):
+    with town.shut() as gate, notes(town, {"steps": [{"json": ANSWER, "gate": gate}]}):
         session = talked(town, browser)
         town.end(browser, session)
         until(lambda: len(town.made.sent("notes")) > asked)
         with browser.client(town.made.started[1]) as client:
             assert client.delete(f"/api/v1/sessions/{session}/").status_code == 204
+        town.open()
         called = "SELECT count(*) FROM ledger WHERE session = %s AND purpose = 'wrap_up'"
         until(lambda: town.count(called, session))  # the model has answered, to nobody any more
     following = customer(name="next")
@@ -207,7 +210,10 @@ def test_a_worker_killed_between_the_answer_and_the_commit_leaves_one_wrap_up(to
     """The model has answered and was paid; what it said must be written by the next worker, and charged once."""
     browser = customer(name="unlucky")
     session = talked(town, browser)
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+    waits = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        " AND query LIKE %s"
+    )
     with town.connect() as keeper, keeper.transaction():
         keeper.execute("LOCK TABLE session_logs IN SHARE MODE")  # nobody can write one meanwhile
         town.end(browser, session)
@@ -225,11 +231,16 @@ def test_a_worker_killed_between_the_answer_and_the_commit_leaves_one_wrap_up(to
 
 def test_the_backfill_beside_live_closing_writes_nothing_twice_and_misses_nothing(town: World) -> None:
     people = [customer(name="busy") for _ in range(12)]
-    with ThreadPoolExecutor(6) as pool, notes(town, SLOW):
+    fine, waits = {"steps": [{"json": ANSWER}]}, {"steps": [{"json": ANSWER, "gate": str(town.made.gate)}]}
+    with ThreadPoolExecutor(6) as pool, town.shut(), notes(town, fine, waits):
         sessions = list(pool.map(lambda browser: talked(town, browser), people))
         ends = pool.map(lambda at: town.end(people[at], sessions[at], at % 2), range(len(people)))
         until(lambda: any(town.wrap_ups(session) for session in sessions))
+        until(
+            lambda: sum(bool(town.jobs(session)) for session in sessions) > 4
+        )  # two times two are in hand at most
         counts = [backfill(), backfill()]
+        town.open()
         list(ends)
         assert any(each and each["written"] for each in counts), counts
         closed_once_written(town, *sessions)
@@ -243,11 +254,12 @@ def test_a_queue_that_is_down_for_a_day_loses_nothing(town: World) -> None:
     people = [customer(name=name) for name in ("written", "ending", "silent")]
     sessions = [talked(town, browser) for browser in people]
     asked = len(town.made.sent("notes"))
-    with notes(town, {"steps": [{"json": ANSWER, "delay": 0.5}]}):
+    with town.shut() as gate, notes(town, {"steps": [{"json": ANSWER, "gate": gate}]}):
         town.end(people[0], sessions[0])
         until(lambda: len(town.made.sent("notes")) > asked)
         town.stop_redis()  # the worker has it in hand
         town.end(people[1], sessions[1])
+        town.open()
         until(lambda: town.wrap_ups(sessions[0]))
     assert set(town.jobs(sessions[1]).values()) == {"queued"}
     sessions.append(talked(town, people[1]))  # the chat goes on without the queue

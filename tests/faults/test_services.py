@@ -11,10 +11,12 @@ from sessions.domain import events as kinds
 from tests.conftest import make_person
 from tests.faults.conftest import Own, migrated
 from tests.faults.test_streams import Watched, events_of, saved_text
-from tests.faults.web import Reading, until, webs
+from tests.faults.web import Reading, webs
+from tests.waiting import until
 
 WORDS = " ".join(f"word{number}" for number in range(250))
 SLOWLY = {"steps": [{"words": WORDS, "delay": 0.03}]}
+FIRST, REST = (" ".join(part) for part in (WORDS.split()[:150], WORDS.split()[150:]))
 TOOL = {"steps": [{"text": "Let me wait. "}, {"tool": "wait", "arguments": {"seconds": 1}}]}
 
 
@@ -48,7 +50,8 @@ def test_redis_stops_and_starts_in_the_middle_of_answers(tmp_path: Path, own: Ow
 @pytest.mark.slow
 def test_postgresql_crashes_and_comes_back_in_the_middle_of_answers(tmp_path: Path, own: Own) -> None:
     with migrated(own), webs(tmp_path, own.variables()) as made:
-        made.play(SLOWLY)
+        words = [{"words": FIRST, "delay": 0.03}, {"text": " ", "gate": str(made.gate)}]
+        made.play({"steps": [*words, {"words": REST, "delay": 0.03}]})
         web = made.start()
         plain = Watched(web, 1)
         until(lambda: plain.reading.text)  # from here on the other script is the next one's
@@ -58,6 +61,7 @@ def test_postgresql_crashes_and_comes_back_in_the_middle_of_answers(tmp_path: Pa
         until(lambda: saved_text(events_of(plain.person, plain.said["session"])))
         own.crash_database()
         before = len(plain.reading.text)
+        made.gate.touch()
         until(lambda: len(plain.reading.text) > before)  # the answer goes on meanwhile
         own.start_database()
         for watched, said in ((plain, WORDS), (using, f"Let me wait. \n\n{WORDS}")):

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from memberintel.lib import clock
 from memberintel.tenancy.context import scope
 from tests.conftest import Person
+from tests.waiting import until
 from tests.wrapups.stage import PLAN, job_of, talked, wrap_ups
 from wrapups import backfill, tasks
 from wrapups.models import ClosingJob, JobState
@@ -48,7 +48,7 @@ def test_a_worker_killed_while_the_model_thinks_leaves_one_wrap_up(
     ids = [str(job.id), str(alice.scope.tenant_id), str(alice.scope.customer_id)]
     process = subprocess.Popen([sys.executable, "-c", WORK, *ids], cwd=ROOT, env={**os.environ, **variables})
     try:
-        _until(lambda: Path(f"{script}.calls").exists())
+        until(lambda: Path(f"{script}.calls").exists())
         assert job_of(alice.scope, session).attempt == 1
     finally:
         process.send_signal(signal.SIGKILL)
@@ -63,10 +63,3 @@ def test_a_worker_killed_while_the_model_thinks_leaves_one_wrap_up(
         backfill.run(later=tasks.nudge, at_once=True)
     assert len(wrap_ups(alice.scope, session)) == 1
     assert job_of(alice.scope, session).state == JobState.DONE
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)

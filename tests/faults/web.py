@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,18 +23,9 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from memberintel.lib import sse
 from tests import services
 from tests.conftest import Person
+from tests.waiting import PATIENCE, until
 
-HOST = "127.0.0.1"
 CSRF = "a" * 32
-
-
-def until[T](ready: Callable[[], T | None], seconds: float = 180.0) -> T:
-    """What `ready` gives as soon as it is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := ready()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-    return found
 
 
 @dataclass
@@ -70,6 +60,11 @@ class Webs:
         """Where the script of the advisor stands; see the scripted backend."""
         return self.folder / "script.json"
 
+    @property
+    def gate(self) -> Path:
+        """What a step may wait for: nothing more comes of an answer until this file is there."""
+        return self.folder / "gate"
+
     def play(self, *plays: dict[str, Any], **others: Sequence[dict[str, Any]]) -> None:
         """What the advisor does from now on, and each of the `others` whose name a route has."""
         part = self.script.with_suffix(".part")  # a process never reads half of it
@@ -82,25 +77,12 @@ class Webs:
         found = map(json.loads, calls.read_text().splitlines()) if calls.exists() else ()
         return [call["wire"] for call in found if name in ("", call["name"])]
 
-    def begin(self) -> Web:
+    def begin(self, **variables: str) -> Web:
         """Start a process, without waiting for it."""
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            port = probe.getsockname()[1]
-        command = [
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "memberintel.asgi:application",
-            "--host",
-            HOST,
-            "--port",
-            str(port),
-        ]
-        log = self.folder / f"web-{port}.log"
-        with log.open("wb") as output:
+        log = self.folder / f"web-{len(self.started)}.log"
+        with socket.create_server((services.HOST, 0)) as port, log.open("wb") as output:
             process = subprocess.Popen(
-                [*command, "--lifespan", "on", "--timeout-graceful-shutdown", "20", "--log-level", "warning"],
+                services.uvicorn(port, "--timeout-graceful-shutdown", "20"),
                 cwd=services.ROOT,
                 env={
                     **self.variables,
@@ -109,11 +91,13 @@ class Webs:
                     "LLM_ROUTE_CHAT": self.route,
                     "MEMBERINTEL_LLM_SCRIPT": str(self.script),
                     "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
+                    **variables,
                 },
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                pass_fds=[port.fileno()],
             )
-        web = Web(process, f"http://{HOST}:{port}", log)
+            web = Web(process, services.address_of(port), log)
         self.started.append(web)
         return web
 
@@ -131,7 +115,7 @@ class Webs:
             except httpx.TransportError:
                 return False
 
-        until(answers)
+        until(answers, saw=web.log.read_text)
         return web
 
 
@@ -174,7 +158,7 @@ class Browser:
             base_url=web.url,
             cookies=self.cookies,
             headers={"X-CSRFToken": CSRF, "Referer": web.url},
-            timeout=180,
+            timeout=PATIENCE,
         )
 
     def say(self, web: Web, text: str, *, key: str = "", **more: Any) -> httpx.Response:

@@ -23,7 +23,8 @@ from memberintel.celery import app, broker_address
 from memberintel.embedded import broker, children, place, private_folder, superuser_url
 from memberintel.embedded.place import Place
 from tests import services
-from tests.faults.web import Browser, Reading, Webs, until, webs
+from tests.faults.web import Browser, Reading, Webs, webs
+from tests.waiting import PATIENCE, until
 
 _WORKER = (
     "-m",
@@ -50,7 +51,7 @@ class Running:
 
     def finish(self) -> str:
         """Wait for a good end; what was said."""
-        status = self.process.wait(timeout=120)
+        status = self.process.wait(timeout=PATIENCE)
         assert status == 0, self.log.read_text()
         return self.log.read_text()
 
@@ -133,6 +134,19 @@ class World:
     # --- the clock ---------------------------------------------------------------------------------------
 
     @contextmanager
+    def shut(self) -> Iterator[str]:
+        """The path of a gate for steps of a script; it is opened by `open`, and at the end."""
+        self.made.gate.unlink(missing_ok=True)
+        try:
+            yield str(self.made.gate)
+        finally:
+            self.open()
+
+    def open(self) -> None:
+        """Let what waits at the gate go on."""
+        self.made.gate.touch()
+
+    @contextmanager
     def time_is(self, moment: datetime) -> Iterator[None]:
         """While inside, it is that moment in every process of the world, and stays it."""
         self.set_clock(moment)
@@ -182,7 +196,15 @@ class World:
     def until_written(self, *sessions: str) -> None:
         """Wait until all that is owed for them is done."""
         for session in sessions:
-            until(lambda one=session: set(self.jobs(one).values()) == {"done"})  # type: ignore[misc]
+            until(
+                lambda one=session: set(self.jobs(one).values()) == {"done"},  # type: ignore[misc]
+                saw=lambda one=session: (self.jobs(one), self.said()),  # type: ignore[misc]
+            )
+
+    def said(self) -> list[str]:
+        """The end of what each of its processes says."""
+        logs = [each.log for each in self.started] + [each.log for each in self.made.started]
+        return [log.read_text()[-1_000:] for log in logs]
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from memberintel.lib import outbound
 from memberintel.lib.outbound import Limits, Unreachable
 from tests.brain.heartbeat import pretend
+from tests.waiting import PATIENCE
 
-LOCAL = Limits(seconds=5, loopback=True)
+LOCAL = Limits(seconds=PATIENCE, loopback=True)
 USUAL = Limits(seconds=5)
 
 
@@ -164,7 +165,10 @@ def test_a_resolver_that_hangs() -> None:
     stop = threading.Event()
     with pytest.raises(Unreachable) as caught:
         outbound.get(
-            "https://slow.example/", {}, Limits(seconds=0.2), resolve=lambda host, port: [str(stop.wait(20))]
+            "https://slow.example/",
+            {},
+            Limits(seconds=0.2),
+            resolve=lambda host, port: [str(stop.wait(PATIENCE))],
         )
     stop.set()
     assert caught.value.code == "unknown_name"
@@ -189,7 +193,7 @@ def test_no_redirect_is_followed() -> None:
 def test_what_is_too_long_is_not_read() -> None:
     with pretend.serving(pretend.memberpress) as server:
         server.first = [(200, b"x" * 1001, {})]
-        assert refused(server.url + "/", limits=Limits(5, 1000, loopback=True)) == "too_long"
+        assert refused(server.url + "/", limits=Limits(PATIENCE, 1000, loopback=True)) == "too_long"
 
 
 def test_an_answer_that_ends_early_is_none() -> None:

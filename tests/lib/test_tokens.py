@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memberintel.lib import tokens
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_fresh_process_counts_without_a_network(tmp_path: Path) -> None:
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     assert done.stdout.strip() == "4"

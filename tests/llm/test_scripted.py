@@ -16,6 +16,7 @@ from memberintel.llm.backends import scripted
 from memberintel.llm.backends.base import RawDelta, Request
 from memberintel.llm.errors import ModelError, Unavailable
 from memberintel.llm.types import Finished, Message, Prompt, TextDelta
+from tests.waiting import PATIENCE
 
 PROMPT = Prompt((), (Message("user", "hello"),))
 
@@ -99,7 +100,7 @@ def test_variables_route_another_process_to_a_script(file: Path) -> None:
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     assert done.stdout.strip() == "scripted played"

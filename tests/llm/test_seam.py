@@ -144,7 +144,7 @@ async def test_a_ledger_that_cannot_be_written_does_not_cost_the_answer(
     monkeypatch.setattr("memberintel.usage.actions.record_call", fail)
     plays([{"text": "answer"}])
     assert (await seam.complete("chat", PROMPT, scope=alice.scope)).text == "answer"
-    assert caplog.records[-1].levelno == logging.ERROR
+    assert logging.ERROR in {record.levelno for record in caplog.records}
 
 
 async def test_a_row_is_written_although_the_caller_is_cancelled_twice(alice: Person) -> None:

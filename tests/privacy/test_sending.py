@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import threading
 import zipfile
 from typing import Any
 
@@ -20,6 +19,7 @@ from sessions import actions, log
 from sessions.domain import events as kinds
 from tests.api.calls import bearer, browser, made_token
 from tests.conftest import Person, make_person
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture(autouse=True)
@@ -67,11 +67,14 @@ async def test_the_thread_ends_with_its_reader(alice: Person) -> None:
             log.append(session, kinds.user_message(text=noise, tokens=1))
 
     await unit(alice.scope, much)
+    await asyncio.to_thread(
+        until, lambda: not export._threads
+    )  # those of others end with what they were read for
     blocks = export.stream(alice.scope)
     assert await anext(blocks)
-    (thread,) = (thread for thread in threading.enumerate() if thread.name == "export")
+    (thread,) = export._threads
     await blocks.aclose()
-    await asyncio.to_thread(thread.join, 20)
+    await asyncio.to_thread(thread.join, PATIENCE)
     assert not thread.is_alive()
     assert not export._threads
 

@@ -12,6 +12,7 @@ from sessions import actions, live, log, turn
 from sessions.actions import Said
 from sessions.domain.events import Event
 from tests.conftest import Person
+from tests.waiting import until_true
 
 QUESTION = "Our churn went up to nine percent in May; what should we look at first, and why is that?"
 Script = Callable[..., str]
@@ -69,6 +70,8 @@ async def until_written(
     person: Person, said: Said, kind: str, holds: Callable[[Event], bool] = lambda event: True
 ) -> None:
     """Returns once the log has an event of that kind for which that holds."""
-    async with asyncio.timeout(20):
-        while not any(event.kind == kind and holds(event) for event in await events_of(person, said)):
-            await asyncio.sleep(0.02)
+
+    async def there() -> bool:
+        return any(event.kind == kind and holds(event) for event in await events_of(person, said))
+
+    await until_true(there)

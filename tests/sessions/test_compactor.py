@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -26,6 +27,7 @@ from sessions.domain.events import Event
 from sessions.domain.transcript import CompactionItem, MessageItem, ui_transcript
 from sessions.domain.weights import weigh
 from tests.conftest import Person
+from tests.waiting import PATIENCE
 
 WINDOW = 4_000
 FILLER = "Members leave after the third week, and I wonder what it is about the third week. " * 8
@@ -254,6 +256,7 @@ async def test_an_extract_stands_in_where_the_request_would_not_fit(
     assert marks.EXTRACT_LABEL in sent.decode()
 
     # The next summariser that works gets that stretch from the raw log, not the extract.
+    settings.TURN_DEADLINES = {**settings.TURN_DEADLINES, "compact": PATIENCE}
     summaries = script("compact", GOOD)
     await talk(alice, 4)
     asked = scripted.wires(summaries)[0].decode()
@@ -268,7 +271,7 @@ async def test_a_hanging_summariser_holds_the_turn_no_longer_than_its_deadline(
     alice: Person, script: Script, settings: LazySettings
 ) -> None:
     await grown(alice, script)
-    settings.TURN_DEADLINES = {**settings.TURN_DEADLINES, "compact": 0.3}
+    settings.TURN_DEADLINES = {**settings.TURN_DEADLINES, "compact": 1.0}
     script("chat", ANSWER, window=2_000)
     hanging = script("compact", BAD["hangs"])
     said: Said = await unit(alice.scope, lambda: actions.say(text="And now?", client_key=f"key-{uuid4()}"))
@@ -382,14 +385,20 @@ async def test_a_summary_is_not_appended_once_another_came(alice: Person, script
     assert len(await events_of(alice, session)) == before + 2
 
 
-async def test_what_is_said_while_a_summary_is_made_is_untouched(alice: Person, script: Script) -> None:
+async def test_what_is_said_while_a_summary_is_made_is_untouched(
+    alice: Person, script: Script, tmp_path: Path
+) -> None:
     session = await grown(alice, script)
     chat = script("chat", ANSWER)
-    script("compact", {"steps": [{"text": GOOD["steps"][0]["text"], "delay": 0.3}]})
+    gate = tmp_path / "gate"
+    summaries = script("compact", {"steps": [{"text": GOOD["steps"][0]["text"], "gate": str(gate)}]})
     work = asyncio.create_task(Compactor(alice.scope, session).tidy())
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(PATIENCE):
+        while not scripted.wires(summaries):
+            await asyncio.sleep(0.02)
     draft = kinds.user_message(text="Said meanwhile", tokens=2)
     await unit(alice.scope, log.append, session, draft, turn=log.Turn(uuid4(), 1, "test"))
+    gate.touch()
     await work
     events = await events_of(alice, session)
     meanwhile = of_kind(events, kinds.USER_MESSAGE)[-1]
@@ -417,7 +426,7 @@ async def test_a_stopped_turn_stops_its_summary(alice: Person, script: Script) -
     hanging = script("compact", BAD["hangs"])
     said: Said = await unit(alice.scope, lambda: actions.say(text="And now?", client_key=f"key-{uuid4()}"))
     turn.start(alice.scope, said.session, said.turn)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not scripted.wires(hanging):
             await asyncio.sleep(0.02)
     await turn.stop(said.turn.id)

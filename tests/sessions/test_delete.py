@@ -26,6 +26,7 @@ from tests.conftest import Person
 from tests.sessions.conftest import open_for, say
 from tests.sessions.test_api import client_of
 from tests.sessions.test_erasure import PLAN, Login, finished
+from tests.waiting import until_true
 from tests.wrapups.stage import ANSWER, job_of, model, run, wrap_ups
 from wrapups import makers, work
 from wrapups.models import ClosingJob, JobState, JournalEntry
@@ -161,11 +162,7 @@ async def test_the_api_deletes_while_an_answer_streams(alice: Person) -> None:
     session, turn_id = told["session"], UUID(told["turn"])
     redis = Redis.from_url(settings.REDIS_URL)
     name = f"live:{turn_id}:1"
-    for _ in range(200):
-        if redis.exists(name):
-            break
-        await asyncio.sleep(0.05)
-    assert redis.exists(name)
+    await until_true(lambda: asyncio.to_thread(redis.exists, name))
     for _ in range(2):
         assert (await client.delete(f"/api/v1/sessions/{session}/")).status_code == 204
     assert not redis.exists(name)

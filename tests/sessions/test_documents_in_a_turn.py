@@ -18,6 +18,7 @@ from sessions import log
 from sessions.domain import events as kinds
 from tests.conftest import Person
 from tests.sessions.talk import Script, events_of, heard, say
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -71,7 +72,7 @@ async def test_two_edits_of_the_model_and_one_of_the_customer_at_once_lose_nothi
         said = await say(alice)
         editing = thread.submit(by_hand, alice)
         told = await heard(said)
-        editing.result(60)
+        editing.result(PATIENCE)
     assert told[-1] == ("done", {"outcome": "complete"})
     kept: list[Version] = await unit(alice.scope, queries.versions, "bible")
     assert kept[0].text == "prices: $49\nmembers: 140\nchurn: 6 %"

@@ -19,6 +19,7 @@ from sessions.log import Lease, Turn
 from sessions.models import Session, SessionEvent
 from tests.conftest import Person
 from tests.sessions.conftest import open_for, say
+from tests.waiting import PATIENCE
 
 NOTE = kinds.pending_state(text="more")
 
@@ -233,7 +234,7 @@ def test_two_hundred_appends_from_four_processes_are_gapless(alice: Person) -> N
     ids = [str(alice.scope.tenant_id), str(alice.scope.customer_id), str(session)]
     command = [sys.executable, "-m", "tests.sessions.appender", *ids, "50"]
     processes = [subprocess.Popen(command) for _ in range(4)]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
+    assert [process.wait(timeout=PATIENCE) for process in processes] == [0, 0, 0, 0]
     with scope(alice.scope):
         events = log.load(session)
     assert [event.seq for event in events] == list(range(1, 202))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -29,6 +28,7 @@ from tests.conftest import Person
 from tests.sessions.conftest import open_for, say
 from tests.sessions.test_api import client_of
 from tests.sessions.test_erasure import finished
+from tests.waiting import until_true
 
 
 @pytest.fixture(autouse=True)
@@ -283,11 +283,12 @@ async def test_a_conversation_off_the_record_from_the_page(alice: Person) -> Non
     assert session[1] != str(standing)
     form = {"act": "say", "text": "A secret zeppelin", "client_key": str(uuid4()), "session": session[1]}
     assert (await client.post("/chat/act/", form)).status_code == 302
-    for _ in range(200):
-        page = (await client.get("/chat/")).content.decode()
-        if 'data-state="complete"' in page:
-            break
-        await asyncio.sleep(0.05)
+
+    async def answered() -> str:
+        page: str = (await client.get("/chat/")).content.decode()
+        return page if 'data-state="complete"' in page else ""
+
+    page = await until_true(answered)
     assert "<strong>Off the record.</strong>" in page
     ended = await client.post("/chat/act/", {"act": "end", "session": session[1]})
     assert "nothing of it is kept" in (await client.get(ended["Location"])).content.decode()

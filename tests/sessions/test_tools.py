@@ -36,6 +36,7 @@ from tests.sessions.talk import (
     talked,
     until_written,
 )
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -183,7 +184,7 @@ async def test_calls_of_one_round_run_side_by_side_and_are_answered_in_their_ord
         most = max(most, running)
         if running == 3:
             gate.set()
-        await asyncio.wait_for(gate.wait(), 20)
+        await asyncio.wait_for(gate.wait(), PATIENCE)
         if arguments.what == "0":
             await asyncio.sleep(0.05)
         running -= 1
@@ -547,7 +548,7 @@ async def test_stopping_while_findings_are_made_keeps_the_answer_as_complete(
     script(calls(("look", {"what": "x"})), ANSWERED)
     asked = script({"steps": [{"stall": True}]}, purpose="distill")
     said = await say(alice)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not scripted.wires(asked):
             await asyncio.sleep(0.02)
     await turn.stop(said.turn.id)

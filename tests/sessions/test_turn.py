@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from memberintel.tenancy.unit import unit
 from sessions import actions, lease, live, turn
 from sessions.actions import Said
 from sessions.domain import events as kinds
+from sessions.domain.events import Event
 from sessions.domain.projection import provider_prompt
 from sessions.models import Session
 from tests.conftest import Person
@@ -56,16 +58,27 @@ async def test_what_is_sent_is_what_the_log_says(alice: Person, script: Script) 
     assert scripted.wires(name) == [provider_prompt(asked).wire()]
 
 
-async def test_a_long_answer_is_saved_while_it_streams(alice: Person, script: Script) -> None:
+async def test_a_long_answer_is_saved_while_it_streams(alice: Person, script: Script, tmp_path: Path) -> None:
     words = " ".join(f"word{number}" for number in range(40))
-    script({"steps": [{"words": words, "delay": 0.01}]})
+    gates = [tmp_path / "first", tmp_path / "second"]
+    ends = [{"text": " more", "gate": str(gate)} for gate in gates]
+    script({"steps": [{"words": words}, *ends]})
     said = await say(alice)
+    newest = 0
+    for gate in gates:
+
+        def later(event: Event, after: int = newest) -> bool:
+            return event.seq > after
+
+        await until_written(alice, said, "pending_state", later)
+        newest = (await events_of(alice, said))[-1].seq
+        gate.touch()
     await heard(said)
     written = await events_of(alice, said)
     pending = [kinds.text_of(event) for event in written if event.kind == "pending_state"]
     assert len(pending) >= 2
     answer = kinds.text_of(written[-1])
-    assert answer == words
+    assert answer == f"{words} more more"
     assert answer.startswith("".join(pending))
 
 

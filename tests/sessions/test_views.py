@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,6 +25,7 @@ from tests.accounts.test_sign_up import signed_in
 from tests.conftest import Person
 from tests.sessions.conftest import open_for, say
 from tests.sessions.test_api import client_of
+from tests.waiting import until_true
 
 QUESTION = "What would you change about our onboarding, given that members leave in the first month?"
 
@@ -46,13 +45,15 @@ async def act(client: AsyncClient, **given: object) -> Any:
 
 
 async def page_with(client: AsyncClient, words: str, path: str = "/chat/") -> str:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
+    page = ""
+
+    async def has_come() -> bool:
+        nonlocal page
         page = (await client.get(path)).content.decode()
-        if words in page:
-            return page
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{words!r} never came; the page is {page}")
+        return words in page
+
+    await until_true(has_come, saw=lambda: page)
+    return page
 
 
 def field(page: str, name: str) -> str:

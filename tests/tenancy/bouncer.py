@@ -15,6 +15,7 @@ import psycopg
 
 from memberintel import env
 from memberintel.embedded import children
+from tests.waiting import PATIENCE
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 PORT = 6432
@@ -59,7 +60,7 @@ def bouncer() -> Iterator[dict[str, str]]:
         try:
             variables = {f"DATABASE_URL_{login}": _address(entry, folder) for login, entry in entries.items()}
             children.wait_until(
-                lambda: _answers(variables["DATABASE_URL_WEB"]), process, "PgBouncer", log, seconds=10
+                lambda: _answers(variables["DATABASE_URL_WEB"]), process, "PgBouncer", log, PATIENCE
             )
             yield variables
         finally:

@@ -15,6 +15,7 @@ from memberintel.tenancy.context import Scope, scope, scope_or_none
 from memberintel.tenancy.unit import unit
 from tests.tenancy.conftest import Cast
 from tests.tenancy.trial import READ, read
+from tests.waiting import PATIENCE
 
 type Step = Literal["alone", "together", "inner", "nobody", "failing"]
 STEPS: tuple[Step, ...] = ("alone", "together", "inner", "nobody", "failing")
@@ -33,7 +34,7 @@ def test_nobody_reads_anybody_elses_rows(
     start = threading.Barrier(len(in_threads) + 1)
 
     def thread(program: list[tuple[Step, int, int]]) -> None:
-        start.wait(10)
+        start.wait(PATIENCE)
         try:
             for step, first, second in program:
                 take(step, people[first], people[second])
@@ -47,7 +48,7 @@ def test_nobody_reads_anybody_elses_rows(
                 assert scope_or_none() == people[(number + 1) % 3]
 
     async def tasks() -> None:
-        await asyncio.to_thread(start.wait, 10)
+        await asyncio.to_thread(start.wait, PATIENCE)
         await asyncio.gather(*map(task, in_tasks))
 
     with ThreadPoolExecutor(len(in_threads)) as threads:

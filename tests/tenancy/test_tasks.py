@@ -14,6 +14,7 @@ from memberintel.tenancy.tasks import SystemTask, TenantTask
 from sessions.models import Session
 from tests.tenancy.conftest import Cast
 from tests.tenancy.databases import connected_as
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_the_scope_of_its_caller_does_not_count(count: Any, cast: Cast) -> None:
 def test_it_is_published_with_its_scope(count: Any, app: Celery, cast: Cast) -> None:
     count.delay(1, **arguments(cast.alice.scope))
     with app.connection_for_read() as broker:
-        message = broker.SimpleQueue(app.conf.task_default_queue).get(timeout=5)
+        message = broker.SimpleQueue(app.conf.task_default_queue).get(timeout=PATIENCE)
         message.ack()
     _, kwargs, _ = message.payload
     assert kwargs == arguments(cast.alice.scope)

@@ -15,6 +15,7 @@ from memberintel.tenancy.unit import unit
 from sessions.models import Session
 from tests.tenancy.conftest import Cast
 from tests.tenancy.trials import try_out
+from tests.waiting import PATIENCE
 
 
 def inside() -> tuple[Scope | None, bool]:
@@ -62,17 +63,17 @@ async def test_a_piece_that_has_begun_is_finished_though_its_caller_is_cancelled
 
     def piece() -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         Session.objects.update(turn_attempt=7)
         transaction.on_commit(ended.set)
 
     task = asyncio.create_task(unit(cast.bob.scope, piece))
-    assert await asyncio.to_thread(begun.wait, 10)
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go_on.set()
-    assert await asyncio.to_thread(ended.wait, 10)
+    assert await asyncio.to_thread(ended.wait, PATIENCE)
     assert await unit(cast.bob.scope, Session.objects.filter(turn_attempt=7).count) == 1
 
 

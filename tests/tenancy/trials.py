@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.services import ROOT
 from tests.tenancy.conftest import Cast
+from tests.waiting import PATIENCE
 
 
 def try_out(cast: Cast, *, ways: dict[str, int], stamp: str = "ours", **variables: str) -> Any:
@@ -25,7 +26,7 @@ def try_out(cast: Cast, *, ways: dict[str, int], stamp: str = "ours", **variable
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
     return json.loads(ran.stdout)

@@ -22,6 +22,7 @@ from memberintel.usage.charges import Budget
 from memberintel.usage.models import BudgetReset, Charge, ChargeCounter, Kind, TierBudget
 from tests.conftest import Person, make_person
 from tests.tenancy.databases import connected_as
+from tests.waiting import PATIENCE
 
 Login = Callable[[str], AbstractContextManager[None]]
 NOVEMBER, DECEMBER = datetime(2026, 11, 30, 23, 59, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
@@ -124,7 +125,7 @@ def test_one_that_asks_while_it_is_being_given_back_waits_and_is_charged_anew() 
             charges.give_back(Kind.WRAP_UP, key)
             asking = pool.submit(take, who, key)
             wait_for_a_lock()
-        assert asking.result(timeout=60)
+        assert asking.result(timeout=PATIENCE)
     assert left(who).used == 1
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -22,6 +21,7 @@ from memberintel.lib import clock
 from memberintel.usage import daily, runs
 from memberintel.usage.models import Run
 from tests import services
+from tests.waiting import until
 
 DAY = datetime(2026, 11, 30, 3, 10, tzinfo=UTC)
 
@@ -39,13 +39,6 @@ def rows(kind: str) -> list[Run]:
 def lapse(kind: str) -> None:
     """As if the time a run is held for had passed."""
     Run.objects.filter(kind=kind, finished_at=None).update(lease_until=Now())
-
-
-def until(ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 # --- one run ---------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from memberintel.vault.errors import CannotOpen, KeyDestroyed
 from memberintel.vault.models import DataKey
 from tests.vault.conftest import new_scope, undone
 from tests.vault.notes import Note
+from tests.waiting import PATIENCE
 
 
 def test_a_destroyed_key_is_never_made_anew(anna: Scope) -> None:
@@ -89,7 +90,7 @@ def test_a_key_being_made_at_the_same_moment_falls_too(anna: Scope) -> None:
     def destroy() -> None:
         try:
             with scope(anna):
-                made.wait(20)
+                made.wait(PATIENCE)
                 destroyed.set()
                 done.append(destroy_customer_key())
         finally:
@@ -100,8 +101,8 @@ def test_a_key_being_made_at_the_same_moment_falls_too(anna: Scope) -> None:
     with transaction.atomic():
         keyring.customer_key()
         made.set()
-        destroyed.wait(20)
-    other.join(20)
+        destroyed.wait(PATIENCE)
+    other.join(PATIENCE)
     keyring.cache.clear()
     assert done == [True]
     with pytest.raises(KeyDestroyed):

@@ -18,6 +18,7 @@ from memberintel.vault.keyring import KeyCache, OpenKey
 from memberintel.vault.models import DataKey
 from memberintel.vault.owner import Owner
 from tests.vault.conftest import new_scope, undone
+from tests.waiting import PATIENCE
 
 
 def test_a_key_is_made_on_first_use_and_is_the_same_ever_after(anna: Scope) -> None:
@@ -92,7 +93,7 @@ def test_many_first_users_at_once_get_one_key() -> None:
     def first_use() -> bytes:
         try:
             with scope(wanted):
-                gate.wait(20)
+                gate.wait(PATIENCE)
                 return keyring._read_or_make(keyring.customer_owner()).key
         finally:
             connections.close_all()

@@ -21,6 +21,7 @@ from memberintel.tenancy.context import scope
 from tests.accounts.test_sign_up import signed_in
 from tests.conftest import Person
 from tests.tenancy.databases import connected_as
+from tests.waiting import PATIENCE
 from tests.wrapups.stage import ADVICE, job_of, run, talked
 from tests.wrapups.test_journal import EVENING, OWN, lived, write
 from wrapups import actions as wrapups
@@ -87,7 +88,7 @@ def memory(settings: LazySettings) -> Iterator[Memory]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     held.address = f"http://127.0.0.1:{server.server_port}"
     settings.SUPERMEMORY_API_KEY, settings.SUPERMEMORY_BASE_URL = "a-key", held.address
-    settings.SUPERMEMORY_SECONDS = 5
+    settings.SUPERMEMORY_SECONDS = PATIENCE
     settings.SECURE_SSL_REDIRECT = False
     # The sweep looks across tenants: what other tests left in the database is not this one's.
     with connected_as("owner"), connection.cursor() as cursor:

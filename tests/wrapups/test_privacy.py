@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -41,7 +42,9 @@ def test_an_erased_session_has_no_notes_and_gets_none(alice: Person, login: Logi
         assert job_of(alice.scope, gone).state == JobState.DELETED
 
 
-def test_notes_that_are_being_written_of_it_are_not_kept(alice: Person, login: Login, settings: Any) -> None:
+def test_notes_that_are_being_written_of_it_are_not_kept(
+    alice: Person, login: Login, settings: Any, tmp_path: Path
+) -> None:
     session = talked(alice.scope, PLAN)
     job = job_of(alice.scope, session).id
 
@@ -50,9 +53,11 @@ def test_notes_that_are_being_written_of_it_are_not_kept(alice: Person, login: L
         while (await unit(alice.scope, lambda: job_of(alice.scope, session).attempt)) == 0:
             await asyncio.sleep(0.02)
         await unit(alice.scope, privacy.forget_session, session)
+        gate.touch()
         return await writing
 
-    with model(settings, f"late-{uuid4().hex}", {"json": ANSWER, "delay": 1.0}):
+    gate = tmp_path / "gate"
+    with model(settings, f"late-{uuid4().hex}", {"json": ANSWER, "gate": str(gate)}):
         assert run(meanwhile()) == work.NotOurs()
     assert wrap_ups(alice.scope, session) == []
     assert job_of(alice.scope, session).state == JobState.DELETED

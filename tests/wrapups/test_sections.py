@@ -18,6 +18,7 @@ from memberintel.accounts.models import Profile
 from memberintel.tenancy.context import scope
 from memberintel.vault.errors import CannotOpen, WrongKey
 from tests.conftest import Person
+from tests.waiting import PATIENCE
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import makers, sections, tasks, work
 from wrapups.models import ClosingJob, JobState
@@ -143,7 +144,7 @@ def test_another_customers_notes_are_not_there(
 def test_the_just_closed_session_is_waited_for(
     alice: Person, login: Login, settings: Any, nudges: list[str]
 ) -> None:
-    settings.WRAP_UP_WAIT_SECONDS = 20
+    settings.WRAP_UP_WAIT_SECONDS = PATIENCE
     session = talked(alice.scope, PLAN, ADVICE)
     job = job_of(alice.scope, session)
     nudges.clear()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -23,6 +24,7 @@ from memberintel.tenancy.context import scope
 from memberintel.tenancy.unit import unit
 from memberintel.usage.models import LedgerEntry
 from tests.conftest import Person
+from tests.waiting import until_true
 from tests.wrapups.stage import ADVICE, ANSWER, PLAN, job_of, model, run, talked, wrap_ups
 from wrapups import jobs, makers, prompting, work, writer
 from wrapups.domain import states
@@ -90,14 +92,19 @@ def test_a_done_job_is_not_done_again(alice: Person, worker: Any) -> None:
     assert len(wrap_ups(alice.scope, session)) == 1
 
 
-def test_two_workers_write_one_wrap_up(alice: Person, worker: Any, settings: Any) -> None:
+def test_two_workers_write_one_wrap_up(alice: Person, worker: Any, settings: Any, tmp_path: Path) -> None:
     session = talked(alice.scope, PLAN)
     job = job_of(alice.scope, session)
 
-    async def both() -> list[work.Outcome]:
-        return list(await asyncio.gather(*(makers.do(job.id, alice.scope) for _ in range(2))))
+    gate = tmp_path / "gate"
 
-    with model(settings, "slow", {"json": ANSWER, "delay": 0.3}), worker():
+    async def both() -> list[work.Outcome]:
+        working = [asyncio.create_task(makers.do(job.id, alice.scope)) for _ in range(2)]
+        await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+        gate.touch()
+        return list(await asyncio.gather(*working))
+
+    with model(settings, "slow", {"json": ANSWER, "gate": str(gate)}), worker():
         outcomes = run(both())
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Later", "Written"]
     assert len(wrap_ups(alice.scope, session)) == 1
@@ -123,7 +130,7 @@ def test_who_lost_the_lease_can_record_nothing(alice: Person, worker: Any) -> No
 def test_a_worker_whose_lease_is_taken_stops(alice: Person, worker: Any, settings: Any) -> None:
     session = talked(alice.scope, PLAN)
     job = job_of(alice.scope, session)
-    settings.WRAP_UP_LEASE_SECONDS = 0.4
+    settings.WRAP_UP_LEASE_SECONDS = 2.0  # asked for anew every half second
 
     async def robbed() -> work.Outcome:
         writing = asyncio.create_task(makers.do(job.id, alice.scope))
@@ -137,11 +144,30 @@ def test_a_worker_whose_lease_is_taken_stops(alice: Person, worker: Any, setting
     assert wrap_ups(alice.scope, session) == []
 
 
-def test_the_lease_is_renewed_while_the_model_thinks(alice: Person, worker: Any, settings: Any) -> None:
+def test_the_lease_is_renewed_while_the_model_thinks(
+    alice: Person, worker: Any, settings: Any, tmp_path: Path
+) -> None:
     session = talked(alice.scope, PLAN)
-    settings.WRAP_UP_LEASE_SECONDS = 0.3
-    with model(settings, "thinking", {"json": ANSWER, "delay": 1.0}):
-        assert write(alice, session, worker) == work.Written()
+    job = job_of(alice.scope, session)
+    settings.WRAP_UP_LEASE_SECONDS = 8.0  # renewed every two seconds
+    gate = tmp_path / "gate"
+
+    async def lease_until() -> Any:
+        return (await unit(alice.scope, job_of, alice.scope, session)).lease_until
+
+    async def thinking() -> work.Outcome:
+        working = asyncio.create_task(makers.do(job.id, alice.scope))
+        first = await until_true(lease_until)
+
+        async def renewed() -> bool:
+            return bool(await lease_until() > first)
+
+        await until_true(renewed)
+        gate.touch()
+        return await working
+
+    with model(settings, "thinking", {"json": ANSWER, "gate": str(gate)}), worker():
+        assert run(thinking()) == work.Written()
 
 
 @pytest.mark.parametrize(

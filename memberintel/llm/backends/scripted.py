@@ -10,7 +10,7 @@ was changed, and then starts from its first play. What a model was sent is appen
 ".calls", one JSON object a line {"name", "purpose", "wire"}.
 
 A play: {"steps": [...], "stop_reason"?, "usage"?: [input, output, cached, cache_write]}. Steps, each with an
-optional "delay" in seconds before it:
+optional "delay" in seconds before it, and an optional "gate", a path: the step waits until there is such a file:
 
     {"text": "..."}         one piece of the answer
     {"words": "..."}        a text in pieces of one word, each after the delay
@@ -109,8 +109,7 @@ class Scripted:
         tools = 0
         try:
             for step in _spread(play["steps"]):
-                if delay := step.get("delay"):
-                    await asyncio.sleep(delay)
+                await _waited(step)
                 if step.get("silence"):
                     return
                 if step.get("offline"):
@@ -152,6 +151,13 @@ def _spread(steps: Sequence[Step]) -> Iterator[Step]:
             yield from ({**rest, "text": word} for word in re.findall(r"\s*\S+\s*$|\s*\S+", step["words"]))
         else:
             yield step
+
+
+async def _waited(step: Step) -> None:
+    if delay := step.get("delay"):
+        await asyncio.sleep(delay)
+    while (gate := step.get("gate")) and not os.path.exists(gate):
+        await asyncio.sleep(0.02)
 
 
 async def _delta(step: Step, tools: int) -> RawDelta:

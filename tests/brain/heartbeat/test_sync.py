@@ -28,6 +28,7 @@ from tests.brain.heartbeat import pretend
 from tests.brain.heartbeat.pretend import KEY, Pretended, coupon, discount, event, item, price, subscription
 from tests.brain.heartbeat.stage import connected, days_of, numbers, site_of, source_of, told_of
 from tests.conftest import Person
+from tests.waiting import PATIENCE
 
 NOW = datetime(2026, 11, 30, 3, 20, tzinfo=UTC)
 YESTERDAY = date(2026, 11, 29)
@@ -45,7 +46,7 @@ def _at(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
     monkeypatch.setattr(clock, "source", lambda: NOW)
     settings.HEARTBEAT_ALLOW_LOOPBACK = True
     settings.HEARTBEAT_RETRY_SECONDS = 0.01
-    settings.HEARTBEAT_REQUEST_SECONDS = 10.0
+    settings.HEARTBEAT_REQUEST_SECONDS = PATIENCE
 
 
 @pytest.fixture
