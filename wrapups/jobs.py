@@ -155,9 +155,23 @@ def renew(held: Claim, now: datetime) -> bool:
 def record(held: Claim, store: Store, now: datetime) -> None:
     """Store the result and the job's final state together; LeaseLost when the claim is not the latest."""
     with transaction.atomic(savepoint=False):
-        if not _ours(held).update(state=JobState.DONE, lease_until=None, next_try_at=None, last_error=""):
+        if not _finished(held):
             raise LeaseLost(str(held.job))
         store(held, now)
+
+
+_FINISH = """
+UPDATE closing_jobs SET state = 'done', lease_until = NULL, next_try_at = NULL, last_error = ''
+WHERE tenant_id = %s AND customer_id = %s AND id = %s AND attempt = %s AND state = ANY(%s)
+"""
+
+
+def _finished(held: Claim) -> bool:
+    """Make the job done; False when the claim is not the latest."""
+    values: list[Any] = [current_tenant_id(), current_customer_id(), held.job, held.attempt, list(OWED)]
+    with connection.cursor() as cursor:
+        cursor.execute(_FINISH, values)
+        return bool(cursor.rowcount)
 
 
 def give_up(

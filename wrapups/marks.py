@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from memberintel.tenancy.rows import insert
 from wrapups.domain.open_items import OpenItem
 from wrapups.models import ItemMark, MarkState
 
@@ -19,7 +20,7 @@ def by_session(item: OpenItem, state: MarkState, session: UUID, seq: int | None,
         wrap_up_id=item.wrap_up, item_id=item.id, state=state, session_id=session, seq=seq, at=now
     )
     with suppress(IntegrityError), transaction.atomic():
-        mark.save(force_insert=True)
+        insert(mark)
 
 
 def asked(items: Iterable[OpenItem], session: UUID, now: datetime) -> None:

@@ -15,6 +15,7 @@ from memberintel.lib import clock, paging
 from memberintel.tenancy.context import current_customer_id, current_tenant_id
 from memberintel.tenancy.models import Tenant
 from memberintel.vault.errors import CannotOpen, Damaged
+from memberintel.vault.fields import Sealed
 from wrapups import search
 from wrapups.domain.open_items import SHOWN_TO_WRITER, Mark, OpenItem, Status
 from wrapups.domain.states import DAILY_TRIES, UNFUNDED_FOR
@@ -285,8 +286,14 @@ def open_before(session: UUID, last_activity_at: datetime) -> list[OpenItem]:
 
 def texts_of(items: Collection[OpenItem]) -> dict[UUID, str]:
     """The text of each item by its id; those of a wrap-up that is damaged are left out."""
-    rows = SessionLog.objects.filter(id__in={item.wrap_up for item in items}).only(*_ITEMS_ONLY)
+    if not items:
+        return {}
     wanted = {item.id for item in items}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _OPEN_ITEMS, [current_tenant_id(), current_customer_id(), list({item.wrap_up for item in items})]
+        )
+        rows = [SessionLog(id=wrap_up, open_items=Sealed(sealed)) for wrap_up, sealed in cursor]
     found: dict[UUID, str] = {}
     for row in rows:
         try:
@@ -296,7 +303,9 @@ def texts_of(items: Collection[OpenItem]) -> dict[UUID, str]:
     return found
 
 
-_ITEMS_ONLY = ("id", "tenant_id", "customer_id", "open_items")
+_OPEN_ITEMS = (
+    "SELECT id, open_items FROM session_logs WHERE tenant_id = %s AND customer_id = %s AND id = ANY(%s)"
+)
 
 
 def _open_item(

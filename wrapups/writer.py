@@ -18,6 +18,7 @@ from memberintel.llm import windows
 from memberintel.llm.seam import complete
 from memberintel.llm.types import Completion
 from memberintel.tenancy.context import Scope
+from memberintel.tenancy.rows import insert
 from memberintel.tenancy.unit import unit
 from sessions import queries as sessions
 from wrapups import marks, prompting, queries
@@ -44,10 +45,9 @@ class Provenance:
 @dataclass(frozen=True)
 class _Around:
     """What the notes are made with beside the transcript. `items` are the earlier open items by their short ids;
-    the transcript has about so many `tokens`, and a request room for the `most` of it."""
+    a request has room for `most` tokens of the transcript."""
 
     zone: ZoneInfo
-    tokens: int
     most: int
     earlier: list[Earlier]
     items: dict[str, OpenItem]
@@ -75,9 +75,9 @@ async def make(held: Claim, scope: Scope) -> Store:
     A session larger than the model's window is read and written stretch by stretch, and merged: never more than a
     stretch of it is in memory.
     """
-    around, stretch = await unit(scope, _beginning, held, await windows.window("wrap_up"))
+    around, stretch, requests = await unit(scope, _beginning, held, await windows.window("wrap_up"))
     most, by = around.most, ""
-    cap = max(CAP_WORDS // (around.tokens // most + 1), LEAST_WORDS)
+    cap = max(CAP_WORDS // requests, LEAST_WORDS)
     places = _Places({}, around.items)
     drafts: list[Draft] = []
     while stretch.said:
@@ -94,9 +94,13 @@ async def make(held: Claim, scope: Scope) -> Store:
     return storing(whole, Provenance(by, prompting.VERSION), places)
 
 
-def _beginning(held: Claim, window: int) -> tuple[_Around, _Stretch]:
+def _beginning(held: Claim, window: int) -> tuple[_Around, _Stretch, int]:
+    """What the notes are made with, the first messages, and about how many requests the session takes."""
     around = _around(held, window)
-    return around, _stretch(held.session, None, around.most)
+    stretch = _stretch(held.session, None, around.most)
+    if not stretch.more and len(stretch.said) > 1:
+        return around, stretch, 1
+    return around, stretch, sessions.transcript_tokens(held.session) // around.most + 1
 
 
 def _stretch(session: UUID, last: Said | None, most: int) -> _Stretch:
@@ -120,8 +124,6 @@ def storing(draft: Draft, by: Provenance, places: _Places | None = None) -> Stor
     places = places or _Places({}, {})
 
     def store(held: Claim, now: datetime) -> None:
-        if SessionLog.objects.filter(session_id=held.session).exists():
-            return  # written before, by a claim whose state was put back by hand
         open_items = _stored(draft.open_items, places)
         row = SessionLog(
             session_id=held.session,
@@ -140,7 +142,8 @@ def storing(draft: Draft, by: Provenance, places: _Places | None = None) -> Stor
             shortened=draft.shortened,
             dropped=draft.dropped,
         )
-        row.save(force_insert=True)
+        if not insert(row, unless=("tenant_id", "session_id")):
+            return  # written before, by a claim whose state was put back by hand
         then = held.session_last_activity_at  # notes can be written long after
         for settled in draft.settled:
             seq = places.seqs.get(settled.message)
@@ -174,7 +177,6 @@ def _around(held: Claim, window: int) -> _Around:
     beside = tokens.count(prompting.open_before(earlier)) if earlier else 0
     return _Around(
         zone=zone,
-        tokens=sessions.transcript_tokens(held.session),
         most=prompting.budget(window, beside),
         earlier=earlier,
         items={short: by_id[item] for short, item in named.items()},

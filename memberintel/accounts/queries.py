@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
 from uuid import UUID
+
+from django.db import connection
 
 from memberintel.accounts.domain import Person, Token
 from memberintel.accounts.models import ApiToken, Profile
+from memberintel.tenancy.context import current_customer_id, current_tenant_id
 from memberintel.vault.errors import CannotOpen
+from memberintel.vault.fields import Sealed
+
+# Read for every turn and every piece of owed work.
+_PROFILE: Final = (
+    "SELECT id, display_name, time_zone, language FROM profiles WHERE tenant_id = %s AND customer_id = %s"
+)
 
 
 def person() -> Person:
     """The customer as a person; the defaults before they told us anything. A name that does not open is ""."""
-    row = Profile.objects.first()
-    if row is None:
+    with connection.cursor() as cursor:
+        cursor.execute(_PROFILE, [current_tenant_id(), current_customer_id()])
+        found = cursor.fetchone()
+    if found is None:
         return Person()
+    id_, sealed, zone, language = found
+    held: Any = Sealed(sealed)
     try:
-        name = row.display_name
+        name = Profile(id=id_, display_name=held).display_name
     except CannotOpen:
         name = ""
-    return Person(name, row.time_zone, row.language)
+    return Person(name, zone, language)
 
 
 def tokens() -> list[Token]:

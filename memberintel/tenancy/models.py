@@ -145,10 +145,9 @@ class ScopedManager[M: models.Model](models.Manager[M]):
         scope = scope_or_none()
         if scope is None:
             return rows
-        rows = rows.filter(tenant_id=scope.tenant_id)
         if issubclass(self.model, PrivateModel) and scope.customer_id is not None:
-            rows = rows.filter(customer_id=scope.customer_id)
-        return rows
+            return rows.filter(tenant_id=scope.tenant_id, customer_id=scope.customer_id)
+        return rows.filter(tenant_id=scope.tenant_id)
 
 
 class TenantModel(models.Model):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from memberintel.lib import metrics
+from memberintel.tenancy.rows import insert
 from memberintel.usage.models import LedgerEntry
 
 
@@ -38,7 +39,9 @@ class CallRecord:
 def record_call(record: CallRecord) -> LedgerEntry:
     """Adds a row for the scope in force (its customer, or none). Rows are never changed afterwards."""
     _count(record)
-    return LedgerEntry.objects.create(**asdict(record))
+    row = LedgerEntry(**vars(record))
+    insert(row)
+    return row
 
 
 def _count(record: CallRecord) -> None:

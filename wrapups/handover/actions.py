@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from memberintel.accounts.queries import person
@@ -51,12 +52,19 @@ def session_closed(session: UUID, started_at: datetime) -> None:
         _owe_day(local_day(started_at, person().zone))
 
 
+_DOCUMENT: Final = (
+    "SELECT document FROM hand_overs WHERE tenant_id = %s AND customer_id = %s AND session_id = %s"
+)
+
+
 def session_changed(session: UUID) -> None:
     """What is kept of a session was changed or deleted: what stands there is to follow, and its day too."""
-    row = HandOver.objects.filter(session_id=session).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_DOCUMENT, [current_tenant_id(), current_customer_id(), session])
+        row = cursor.fetchone()
     if row is None:
         return
-    _owe(row.document, session=session)
+    _owe(row[0], session=session)
     if (at := _started(session)) is not None:
         _owe_day(local_day(at, person().zone))
 

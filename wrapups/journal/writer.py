@@ -18,6 +18,7 @@ from memberintel.llm import windows
 from memberintel.llm.seam import complete
 from memberintel.llm.types import Completion, Message, Prompt
 from memberintel.tenancy.context import Scope
+from memberintel.tenancy.rows import insert
 from memberintel.tenancy.unit import unit
 from sessions import queries as sessions
 from wrapups.domain import journal
@@ -64,7 +65,7 @@ async def make_blob(held: Claim, scope: Scope) -> Store:
         row = _row(held, now)
         if row.edited_at is None:  # a person's own words are never written over
             row.blob, row.blob_by = text, _by(answer, BLOB_VERSION)
-            row.save()
+            row.save(update_fields=["blob", "blob_by"])
             handover.session_changed(held.session)
 
     return store
@@ -89,7 +90,7 @@ async def make_mood(held: Claim, scope: Scope) -> Store:
             "themes": list(found.themes),
         }
         row.feeling_by = _by(answer, MOOD_VERSION)
-        row.save()
+        row.save(update_fields=["feeling", "feeling_by"])
         handover.session_changed(held.session)
 
     return store
@@ -97,17 +98,13 @@ async def make_mood(held: Claim, scope: Scope) -> Store:
 
 def _row(held: Claim, now: datetime) -> JournalEntry:
     """The session's entry, made when there is none, locked: blob and mood may be stored at the same moment."""
-    JournalEntry.objects.bulk_create(
-        [
-            JournalEntry(
-                session_id=held.session,
-                session_started_at=held.session_started_at,
-                session_last_activity_at=held.session_last_activity_at,
-                created_at=now,
-            )
-        ],
-        ignore_conflicts=True,
+    entry = JournalEntry(
+        session_id=held.session,
+        session_started_at=held.session_started_at,
+        session_last_activity_at=held.session_last_activity_at,
+        created_at=now,
     )
+    insert(entry, unless=("tenant_id", "session_id"))
     return JournalEntry.objects.select_for_update().get(session_id=held.session)
 
 
