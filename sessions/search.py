@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from memberintel.lib import clock, terms
 from memberintel.lib.text import clean
 from memberintel.tenancy.context import current_customer_id, current_tenant_id
+from memberintel.tenancy.rows import binary_cursor
 from memberintel.vault import blind
 from memberintel.vault.errors import CannotOpen
 from sessions import log
@@ -147,10 +148,9 @@ def _lexemes(asked: Query, languages: Sequence[str]) -> str:
 # statistics of the customer it does.
 _FIND: Final = """
 SELECT session_id::text, seq, kind, extract(epoch FROM created_at)::float8, uuid_send(id), sealed, hits FROM (
-  SELECT e.*, count(*) OVER () AS hits,
-         sum(octet_length(e.sealed)) OVER (ORDER BY e.session_id DESC, e.seq DESC) AS bytes,
-         row_number() OVER (ORDER BY e.session_id DESC, e.seq DESC) AS place
-  FROM app.search_terms(%s, %s) AS hit CROSS JOIN LATERAL (
+  SELECT e.*, hit.place, count(*) OVER () AS hits,
+         sum(octet_length(e.sealed)) OVER (ORDER BY hit.place ROWS UNBOUNDED PRECEDING) AS bytes
+  FROM app.search_terms(%s, %s) WITH ORDINALITY AS hit (session_id, seq, place) CROSS JOIN LATERAL (
     SELECT session_id, seq, id, kind, sealed, created_at FROM session_events
     WHERE tenant_id = %s AND session_id = hit.session_id AND seq = hit.seq LIMIT 1) AS e) AS newest
 WHERE bytes <= %s OR place <= %s ORDER BY place
@@ -160,7 +160,7 @@ WHERE bytes <= %s OR place <= %s ORDER BY place
 def _newest(lexemes: str) -> tuple[list[_Row], bool]:
     """The newest hits, newest first; whether there may be older ones."""
     values: list[Any] = [lexemes, HITS, current_tenant_id(), READ_BYTES, PAGE]
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_FIND, values)
         found: list[tuple[Any, ...]] = cursor.fetchall()
     contents = log.open_contents((row[4], row[5]) for row in found)

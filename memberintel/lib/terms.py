@@ -119,7 +119,8 @@ def locate(text: str, wanted: Collection[str] | None = None) -> list[Word]:
     """The words of a normal text with their places, in order; with `wanted`, those of them alone."""
     folded = fold(text)
     alike = len(folded) == len(text)  # then places in the one are places in the other
-    found = _WORD.finditer(_parted(folded if alike else text))
+    words_of = _WORD if _MARK.search(folded) else _BARE_WORD
+    found = words_of.finditer(_parted(folded if alike else text))
     if text.isascii():
         return [Word(match[0], *match.span()) for match in found if wanted is None or match[0] in wanted]
     words = (word for match in found for word in _located(match[0], match.start(), folded=alike))
