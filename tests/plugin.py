@@ -8,8 +8,14 @@ from hypothesis import HealthCheck, settings
 
 from tests import services
 
-# How long an example takes says how busy the machine is, and nothing of the product.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is, and nothing of the product. The examples are the same each
+# time, so that a run tells of what was changed; EXPLORE=1 looks for new ones.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=not os.environ.get("EXPLORE"),
+)
 settings.load_profile("untimed")
 
 # No test may reach a real provider: whatever keys the machine has are not ours to spend.

@@ -34,7 +34,7 @@ def start(at: Place) -> subprocess.Popen[bytes]:
             cwd=at.sockets,
         )
     try:
-        children.wait_until(lambda: answers(url(at.sockets)), process, "The embedded Redis", log, seconds=20)
+        children.wait_until(lambda: answers(url(at.sockets)), process, "The embedded Redis", log, seconds=60)
     except BaseException:
         children.stop(process, ENDINGS)
         raise

@@ -32,7 +32,14 @@ ALWAYS = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+FORGETFUL = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    # Tests come in crowds, and copy a database that nobody may be at meanwhile, not even to tidy up.
+    "max_connections": "300",
+    "autovacuum": "off",
+}
 
 
 def url(login: str, password: str, sockets: Path, database: str = DATABASE) -> str:
