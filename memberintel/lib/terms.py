@@ -51,6 +51,8 @@ STEMMERS: Final = {
 """Languages with a stemmer, by their codes. In any other a word is found in the form it has."""
 PLAIN: Final = ""
 """The language of those others."""
+BEGIN_OTHERWISE: Final = frozenset({"id", "nl", "tr"})
+"""Languages in which a stem can begin with another letter than its word, also in plain ASCII."""
 
 _HAN: Final = (
     "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -108,23 +110,48 @@ def fold(text: str) -> str:
 def read(folded: str) -> list[str]:
     """The words of a folded text, in order; a run of a script without spaces is one."""
     if folded.isascii():
-        return folded.encode("ascii").translate(_ASCII).decode("ascii").split()
+        return _without_signs(folded).split()
     found = (_WORD if _MARK.search(folded) else _BARE_WORD).findall(_parted(folded))
     if not _RUN.search(folded):
         return found
     return [piece for word in found for piece in _pieces(word)]
 
 
+def spaced(folded: str) -> str:
+    """The words of a folded text as one text, in order, spaces before and behind each."""
+    return f" {_without_signs(folded) if folded.isascii() else ' '.join(read(folded))} "
+
+
+def beginning(spaced: str, letters: Iterable[str]) -> list[str]:
+    """The words of a spaced text that begin with one of these letters, for a fraction of the work of reading all."""
+    return [letter + rest.partition(" ")[0] for letter in letters for rest in spaced.split(f" {letter}")[1:]]
+
+
+def following(spaced: str, word: str) -> Iterator[str]:
+    """The next word at each place where a spaced text has this one; "" at its end."""
+    for at in _places(spaced, word):
+        yield spaced[at + len(word) + 1 :].lstrip().partition(" ")[0]
+
+
 def locate(text: str, wanted: Collection[str] | None = None) -> list[Word]:
     """The words of a normal text with their places, in order; with `wanted`, those of them alone."""
     folded = fold(text)
+    if wanted is not None and text.isascii():
+        padded = spaced(folded)
+        found = (Word(word, at, at + len(word)) for word in wanted for at in _places(padded, word))
+        return sorted(found, key=lambda word: word.start)
     alike = len(folded) == len(text)  # then places in the one are places in the other
-    words_of = _WORD if _MARK.search(folded) else _BARE_WORD
-    found = words_of.finditer(_parted(folded if alike else text))
-    if text.isascii():
-        return [Word(match[0], *match.span()) for match in found if wanted is None or match[0] in wanted]
-    words = (word for match in found for word in _located(match[0], match.start(), folded=alike))
+    runs = (_WORD if _MARK.search(folded) else _BARE_WORD).finditer(_parted(folded if alike else text))
+    words = (word for match in runs for word in _located(match[0], match.start(), folded=alike))
     return [word for word in words if wanted is None or word.text in wanted]
+
+
+def _places(spaced: str, word: str) -> Iterator[int]:
+    """Where a spaced text has the word: the places in the folded text it was made of, where that is plain ASCII."""
+    at = spaced.find(f" {word} ")
+    while at >= 0:
+        yield at
+        at = spaced.find(f" {word} ", at + 1)
 
 
 def _located(word: str, start: int, *, folded: bool) -> Iterator[Word]:
@@ -179,6 +206,11 @@ def stemmed_as(language: str) -> str:
     """The language whose stems stand for a person's ("pt" for "pt-BR"); PLAIN where there is no stemmer."""
     short = re.split(r"[-_]", language.strip().lower(), maxsplit=1)[0]
     return short if short in STEMMERS else PLAIN
+
+
+def _without_signs(folded: str) -> str:
+    """Plain ASCII with a space in place of each character that is in no word."""
+    return folded.encode("ascii").translate(_ASCII).decode("ascii")
 
 
 def _parted(text: str) -> str:

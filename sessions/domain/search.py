@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from memberintel.lib import terms
@@ -32,6 +32,8 @@ MOST_WORDS: Final = 32
 """Distinct words of a query that count."""
 MOST_CHARACTERS: Final = 2_000
 """Characters of a query that are read."""
+MOST_LETTERS: Final = 6
+"""Letters that the stems of a query begin with, up to which picking words by them is quicker than reading all."""
 SNIPPET: Final = 240
 """Characters of a snippet, about."""
 HALF_LIFE: Final = timedelta(days=30).total_seconds()
@@ -94,20 +96,24 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Texts read for a query, made by `read`: which answer it how well, and what of each is worth showing."""
+    """Texts read for a query, made by `read`: which answer it how well, and what of each is worth showing.
+
+    `forms` are the words of the texts that stand for words of the query, with the places of those in it; `found` the
+    forms each text has, `times` how often it has each word of the query.
+    """
 
     query: Query
     texts: Sequence[str]
-    folded: Sequence[str]
-    words: Sequence[Sequence[str]]
+    spaced: Sequence[str]
     forms: Mapping[str, tuple[int, ...]]
-    runs: tuple[tuple[int, str], ...]
+    found: Sequence[Sequence[str]]
+    times: Sequence[Sequence[int]]
 
     def rank(self, ages: Sequence[float]) -> list[Match]:
         """The texts that answer, the best first. The texts stand newest first; `ages` are theirs in seconds."""
         found = []
         for place, age in enumerate(ages):
-            if relevance := self._relevance(self.folded[place], self.words[place]):
+            if relevance := self._relevance(place):
                 found.append(Match(place, relevance + 0.5 ** (max(0.0, age) / HALF_LIFE)))
         return sorted(found, key=lambda match: (-match.score, match.place))
 
@@ -116,76 +122,100 @@ class Reading:
         text = _SPACE.sub(" ", terms.normal(self.texts[place])).strip()
         return _pieces(text, self._marks(text))
 
-    def _relevance(self, folded: str, words: Sequence[str]) -> float:
+    def _relevance(self, place: int) -> float:
         """Term frequency and phrase bonus of a text; 0 when it is no hit."""
-        forms, times = self.forms, [0] * len(self.query.words)
-        marks = [(at, forms[word]) for at, word in enumerate(words) if word in forms]
-        for _, places in marks:
-            for place in places:
-                times[place] += 1
-        for place, run in self.runs:
-            times[place] = folded.count(run)
+        times = self.times[place]
         if not times or not all(times):
             return 0.0
-        phrases = self.query.phrases
-        if phrases and not all(_has(folded, words, phrase) for phrase in phrases):
+        if not all(_has(self.texts[place], self.spaced[place], phrase) for phrase in self.query.phrases):
             return 0.0
         often = len(times) + sum(map(math.log, times))
-        return often / len(times) + self._neighbours(marks)
+        return often / len(times) + self._neighbours(place)
 
-    def _neighbours(self, marks: Sequence[tuple[int, tuple[int, ...]]]) -> float:
+    def _neighbours(self, place: int) -> float:
         most = len(self.query.words) - 1
         if most < 1:
             return 0.0
+        forms, spaced = self.forms, self.spaced[place]
         met = {
-            place
-            for (at, places), (then, following) in pairwise(marks)
-            if then == at + 1
-            for place in places
-            if place + 1 in following
+            asked
+            for word in set(self.found[place])
+            for asked in forms[word]
+            if asked < most
+            and any(asked + 1 in forms.get(next_word, ()) for next_word in terms.following(spaced, word))
         }
         return len(met) / most
 
     def _marks(self, text: str) -> list[_Mark]:
-        wanted = None if self.runs else self.forms.keys()
+        runs = self.query.runs()
+        wanted = None if runs else self.forms.keys()
         marks: list[_Mark] = []
         for word in terms.locate(text, wanted):
             if word.text in self.forms:
                 marks.append((word.start, word.end, self.forms[word.text][0]))
-            elif self.runs and terms.unspaced(word.text):
-                marks += _in_run(word, self.runs)
+            elif runs and terms.unspaced(word.text):
+                marks += _in_run(word, runs)
         return sorted(marks)
 
 
 def read(query: Query, texts: Sequence[str], languages: Collection[str]) -> Reading:
-    """Read texts for a query; its words are taken in each of the languages the texts are indexed in."""
-    folded = [terms.fold(text) for text in texts]
-    words = [terms.read(text) for text in folded]
-    forms = _forms(query, set(chain.from_iterable(words)), languages)
-    return Reading(query, texts, folded, words, forms, query.runs())
+    """Read texts for a query; its words are taken in each of the languages the texts are indexed in.
+
+    In plain ASCII a stem begins as the words it stands for, save in a few languages: of such a text only the words that
+    begin as one of the stems are looked at.
+    """
+    stems = [_stems(query, language) for language in languages]
+    letters = {stem[:1] for each in stems for stem in each.places}
+    few = len(letters) <= MOST_LETTERS and terms.BEGIN_OTHERWISE.isdisjoint(languages)
+    spaced = [terms.spaced(terms.fold(text)) for text in texts]
+    words = [terms.beginning(text, letters) if few and text.isascii() else text.split() for text in spaced]
+    forms = _forms(stems, set().union(*words))
+    found = [[word for word in each if word in forms] for each in words]
+    runs, times = query.runs(), []
+    for text, own in zip(texts, found, strict=True):
+        often = [0] * len(query.words)
+        for word in own:
+            for place in forms[word]:
+                often[place] += 1
+        for place, run in runs:
+            often[place] = terms.fold(text).count(run)
+        times.append(often)
+    return Reading(query, texts, spaced, forms, found, times)
 
 
-def _forms(
-    query: Query, vocabulary: Collection[str], languages: Collection[str]
-) -> dict[str, tuple[int, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Stems:
+    """The stems of the query's words in a language, with the places of those in it."""
+
+    language: str
+    places: Mapping[str, set[int]]
+
+
+def _forms(stems: Iterable[_Stems], vocabulary: Collection[str]) -> dict[str, tuple[int, ...]]:
     """The words of the texts that stand for words of the query, with the places of those in it."""
-    asked = {place: word for place, word in enumerate(query.words) if not terms.unspaced(word)}
     known, found = list(vocabulary), dict[str, set[int]]()
-    for language in languages:
-        places: dict[str, set[int]] = {}
-        for place, stem in zip(asked, terms.stems(list(asked.values()), language), strict=True):
-            places.setdefault(stem, set()).add(place)
-        for word, stem in zip(known, terms.stems(known, language), strict=True):
-            if stem in places:
-                found.setdefault(word, set()).update(places[stem])
+    for each in stems:
+        for word, stem in zip(known, terms.stems(known, each.language), strict=True):
+            if stem in each.places:
+                found.setdefault(word, set()).update(each.places[stem])
     return {word: tuple(sorted(places)) for word, places in found.items()}
 
 
-def _has(folded: str, words: Sequence[str], phrase: Sequence[str]) -> bool:
+def _stems(query: Query, language: str) -> _Stems:
+    asked = {place: word for place, word in enumerate(query.words) if not terms.unspaced(word)}
+    places: dict[str, set[int]] = {}
+    for place, stem in zip(asked, terms.stems(list(asked.values()), language), strict=True):
+        places.setdefault(stem, set()).add(place)
+    return _Stems(language, places)
+
+
+def _has(text: str, spaced: str, phrase: Sequence[str]) -> bool:
     """Whether a text has these words in this order, with no other between them."""
-    if not any(map(terms.unspaced, phrase)):
-        return f" {' '.join(phrase)} " in f" {' '.join(words)} "
-    return terms.phrase(phrase).search(folded) is not None
+    if any(map(terms.unspaced, phrase)):
+        return terms.phrase(phrase).search(terms.fold(text)) is not None
+    if not all(second in terms.following(spaced, first) for first, second in pairwise(phrase)):
+        return False  # nearly always, and without reading all words
+    return f" {' '.join(phrase)} " in f" {' '.join(spaced.split())} "
 
 
 # --- what of it to show ----------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import pairwise
+from itertools import pairwise, product
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given
@@ -86,6 +87,35 @@ def test_words_stand_where_they_are_located(text: str) -> None:
     words = terms.locate(normal)
     assert [word.text for word in words if terms.fold(normal[word.start : word.end]) != word.text] == []
     assert all(one.end <= next_.start for one, next_ in pairwise(words))
+
+
+@given(st.text(), st.text("ab 1é猫_-."))
+def test_words_wanted_are_those_of_all(text: str, plain: str) -> None:
+    for each in map(terms.normal, (text, plain)):
+        words = terms.locate(each)
+        wanted = {word.text for word in words[::2]}
+        assert terms.locate(each, wanted) == [word for word in words if word.text in wanted]
+
+
+@given(st.text("ab 1é猫_-."))
+def test_a_spaced_text_tells_what_reading_it_does(text: str) -> None:
+    folded = terms.fold(text)
+    words, spaced = terms.read(folded), terms.spaced(folded)
+    assert spaced.split() == words
+    assert sorted(terms.beginning(spaced, "a1")) == sorted(word for word in words if word[0] in "a1")
+    for word in set(words):
+        after = [next_ for this, next_ in pairwise([*words, ""]) if this == word]
+        assert list(terms.following(spaced, word)) == after
+
+
+@pytest.mark.parametrize("language", sorted(terms.STEMMERS.keys() - terms.BEGIN_OTHERWISE))
+def test_a_stem_begins_as_its_word(language: str) -> None:
+    short = ["".join(letters) for many in (1, 2, 3) for letters in product(ascii_lowercase, repeat=many)]
+    words = short + [
+        f"{word}{ending}" for word in short[::5] for ending in ("ies", "ing", "ation", "enheid", "lar")
+    ]
+    stems = terms.stems(words, language)
+    assert [word for word, stem in zip(words, stems, strict=True) if stem[0] != word[0]] == []
 
 
 @given(st.lists(st.sampled_from(["price", "of", "猫が", "das", "haus"]), min_size=1, max_size=4))

@@ -165,7 +165,7 @@ def test_the_newest_hits_are_those_ranked(alice: Person, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("share", [1, 8, 20])
 def test_common_and_rare_words_find_the_same_whichever_way_is_taken(alice: Person, share: int) -> None:
-    """Above a tenth of the newest texts the database walks back from them; below, it goes by the index."""
+    """Above 6 % of the newest texts the database walks back from them; below, it goes by the index."""
     drafts = [message("ibex" if n % share == 0 else "nothing") for n in range(600)]
     session = write(alice, *drafts)
     wanted = [(session, n + 2) for n in range(600) if n % share == 0]

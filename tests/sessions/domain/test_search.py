@@ -47,6 +47,16 @@ def test_all_words_must_be_there() -> None:
     assert order("price rise", "price", "rise", "the rise of a price") == [2]
 
 
+def test_forms_that_begin_otherwise_are_found() -> None:
+    assert order("Arzt", "Die Ärzte kamen", "kein Azt", "ein Arzt", languages=("de",)) == [0, 2]
+    assert order("membeli", "beli", "membeli", languages=("id",)) == [0, 1]
+
+
+def test_a_long_query_is_read_as_a_short_one_is() -> None:
+    words = "alpha beta gamma delta epsilon zeta eta theta"
+    assert order(words, words, words.replace("delta", "omega"), f"{words} {words}") == [2, 0]
+
+
 @pytest.mark.parametrize("quotes", ['"{}"', "“{}”", "«{}»", "„{}“"])
 def test_what_is_quoted_stands_as_it_is_written(quotes: str) -> None:
     texts = ("campaign of the discount", "The discount campaign!", "discount campaigns", "discount, campaign")
