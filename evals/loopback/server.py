@@ -57,7 +57,7 @@ def running(port: int = 0) -> Iterator[Server]:
     app = Loopback()
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", ws="none", loop="asyncio",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=1, timeout_keep_alive=60,
     )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)

@@ -19,7 +19,7 @@ from memberintel.tenancy.desk import SUPPORT
 from memberintel.tenancy.models import User
 from tests.admin.staff import make_staff, sign_in
 from tests.conftest import Person, login_as
-from tests.wrapups.pooling.conftest import groups, lawyers, member, run
+from tests.wrapups.pooling.conftest import forget_others, groups, lawyers, member, run
 from wrapups.models import LegalReview, PooledSupport
 from wrapups.pooling import choices, legal, queries
 
@@ -39,6 +39,7 @@ OWN = (
 @pytest.fixture(autouse=True)
 def _calm(settings: LazySettings) -> None:
     settings.POOLING_SHARE, settings.POOLING_EVERY_DAYS = 1.0, 0
+    forget_others()
 
 
 @pytest.fixture(scope="module")

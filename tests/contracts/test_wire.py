@@ -248,8 +248,11 @@ async def test_neither_key_nor_text_is_logged(
     assert "Bearer" not in caplog.text
 
 
-async def test_connections_are_used_again(wired: WireRig, alice: Person) -> None:
+async def test_connections_are_used_again(
+    wired: WireRig, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Opening one takes longer than many an answer's first piece."""
+    monkeypatch.setattr("memberintel.llm.backends.anthropic.backend.LAST_BYTES_SECONDS", PATIENCE)
     for _ in range(3):
         await seam.complete("chat", chat_prompt(), scope=alice.scope)
     assert len({call.port for call in wired.scenario.calls()}) == 1

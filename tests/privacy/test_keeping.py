@@ -17,7 +17,7 @@ from memberintel.tenancy.context import scope
 from memberintel.tenancy.models import Tenant, Tier
 from tests.api.calls import browser, problem, send
 from tests.conftest import Person, login_as
-from tests.privacy.test_retention import Counted, events, old_session
+from tests.privacy.test_retention import Counted, events, keep_everything, old_session
 
 PAGE, API = "/privacy/retention/", "/api/v1/privacy/retention/"
 PLAN: dict[str, str] = dict.fromkeys(retention.KINDS, "plan")
@@ -28,8 +28,9 @@ NOTHING: dict[str, int | None] = dict.fromkeys(retention.KINDS)
 def _everything_is_kept_again(settings: LazySettings) -> Iterator[None]:
     """A run looks at every account there is."""
     settings.SECURE_SSL_REDIRECT = False
+    keep_everything()
     yield
-    Tenant.objects.update(**{f"keep_{kind}": None for kind in retention.KINDS})
+    keep_everything()
 
 
 def said(who: Person) -> dict[str, int | None]:

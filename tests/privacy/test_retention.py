@@ -48,9 +48,14 @@ class Counted(Recorded):
 
 
 @pytest.fixture(autouse=True)
-def everything_is_kept_again() -> Iterator[None]:
-    """A run looks at every account there is."""
+def everything_is_kept_elsewhere() -> Iterator[None]:
+    """A run looks at every account there is, also at those of other tests."""
+    keep_everything()
     yield
+    keep_everything()
+
+
+def keep_everything() -> None:
     Tenant.objects.update(**{f"keep_{kind}": None for kind in retention.KINDS})
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 
 from memberintel.lib import clock
 from memberintel.lib.ids import uuid7
@@ -29,6 +30,15 @@ SUPPORT = "support"
 def _calm(settings: LazySettings) -> None:
     """Every tenant is in the sample, and reviews may follow each other."""
     settings.POOLING_SHARE, settings.POOLING_EVERY_DAYS = 1.0, 0
+    forget_others()
+
+
+def forget_others() -> None:
+    """Tests here count everybody: who other tests have let take part, and the rows they have made, count no more."""
+    with login_as("owner"), connection.cursor() as cursor:
+        cursor.execute("UPDATE pooling_choices SET takes_part = false WHERE takes_part")
+        cursor.execute("DELETE FROM pooled_support")
+        cursor.execute("DELETE FROM pooled_groups")
 
 
 def reviewed_by_lawyers(ground: str = LegalReview.Ground.CONSENT, *, running: bool = True) -> LegalReview:
