@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anthropic
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream
-from anthropic.types import RawMessageStreamEvent
 
 from memberintel.llm.backends import wire
 from memberintel.llm.backends.anthropic.asking import body
-from memberintel.llm.backends.anthropic.reading import Reading
+from memberintel.llm.backends.anthropic.reading import Reading, named_error
 from memberintel.llm.backends.base import RawDelta, Request
-from memberintel.llm.errors import BadRequest, ModelError, Overloaded, RateLimited, TimedOut, Unavailable
+from memberintel.llm.errors import BadRequest, ModelError, TimedOut, Unavailable
 from memberintel.llm.types import Embeddings
 
 KEY, BASE_URL = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
@@ -38,10 +37,13 @@ class Anthropic:
         with _typed():
             client = await self._clients.get(_configuration())
             reading = Reading(self.name, request.model)
-            async with await client.messages.create(**body(request), stream=True) as events:
+            # As they come on the wire: a model object for each piece would take most of the time of a stream.
+            asked = client.messages.with_streaming_response.create(**body(request), stream=True)
+            async with asked as response:
+                events = AsyncStream.raw_events(response.http_response)
                 try:
                     async for event in events:
-                        for delta in reading.take(event):
+                        for delta in reading.take(event.event, event.data):
                             yield delta
                         if reading.finished is not None:
                             await _read_out(events)
@@ -89,7 +91,7 @@ def _client(access: Access) -> AsyncAnthropic:
     )
 
 
-async def _read_out(events: AsyncStream[RawMessageStreamEvent]) -> None:
+async def _read_out(events: AsyncIterator[object]) -> None:
     """Takes the few bytes after the reason, so that the connection can be used again; not at any price."""
     try:
         async with asyncio.timeout(LAST_BYTES_SECONDS):
@@ -122,20 +124,7 @@ def _typed() -> Iterator[None]:
 
 
 def _status_error(error: anthropic.APIStatusError) -> ModelError:
-    """By its type where that says more than the status: an error inside a stream comes with the status 200."""
-    asked = wire.retry_after(error.response.headers) if error.status_code != 200 else None
-    reason = f"http {error.status_code}" if error.status_code != 200 else f"stream {error.type}"
-    match error.type:
-        case "overloaded_error":
-            return Overloaded(reason=reason, retry_after=asked)
-        case "rate_limit_error":
-            return RateLimited(reason=reason, retry_after=asked)
-        case "timeout_error":
-            return TimedOut(reason=reason)
-        case "authentication_error" | "permission_error" | "billing_error":
-            return wire.not_allowed(reason)
-        case "invalid_request_error" | "not_found_error" | "request_too_large":
-            return BadRequest(reason=reason)
-    if error.status_code == 200:
-        return Unavailable(reason="stream error")
-    return wire.status_error(error.status_code, error.response.headers)
+    """By its type where that says more than the status."""
+    headers = error.response.headers
+    known = named_error(error.type or "", f"http {error.status_code}", wire.retry_after(headers))
+    return known or wire.status_error(error.status_code, headers)

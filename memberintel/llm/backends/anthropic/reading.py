@@ -1,23 +1,28 @@
-"""The events of a Messages API stream as our deltas."""
+"""The events of a Messages API stream as our deltas.
+
+They are read as the JSON they come in (https://platform.claude.com/docs/en/build-with-claude/streaming): kinds of
+events and blocks that are not known are passed over, as the provider asks of its clients.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from anthropic.types import (
-    MessageDeltaUsage,
-    RawContentBlockDelta,
-    RawMessageStreamEvent,
-)
-from anthropic.types import (
-    Usage as GivenUsage,
-)
-from anthropic.types.raw_content_block_start_event import ContentBlock
-
+from memberintel.llm.backends import wire
 from memberintel.llm.backends.anthropic.asking import stamp
 from memberintel.llm.backends.base import RawDelta, UsageSoFar
-from memberintel.llm.errors import InvalidOutput, Refused
+from memberintel.llm.errors import (
+    BadRequest,
+    InvalidOutput,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TimedOut,
+    Unavailable,
+)
 from memberintel.llm.types import (
     Finished,
     ReasoningDelta,
@@ -46,43 +51,60 @@ class Reading:
         self._signature: list[str] = []
         self.finished: Finished | None = None
 
-    def take(self, event: RawMessageStreamEvent) -> Iterator[RawDelta]:
-        """What this event adds. Refused when the model declines, InvalidOutput for arguments that are no JSON."""
-        if event.type == "message_start":
-            self._model = event.message.model or self._asked
-            self._usage = _usage(event.message.usage, Usage(), output=0)
-            yield UsageSoFar(self._usage)
-        elif event.type == "content_block_start":
-            yield from self._begun(event.content_block)
-        elif event.type == "content_block_delta":
-            yield from self._went_on(event.delta)
-        elif event.type == "content_block_stop":
-            yield from self._ended()
-        elif event.type == "message_delta":
-            self._usage = _usage(event.usage, self._usage, output=event.usage.output_tokens)
-            yield UsageSoFar(self._usage)
-            self._stop(event.delta.stop_reason)
+    def take(self, name: str | None, data: str) -> Iterator[RawDelta]:
+        """What the event adds: its name, and its data as they came.
 
-    def _begun(self, block: ContentBlock) -> Iterator[RawDelta]:
+        Refused when the model declines, InvalidOutput for arguments that are no JSON, what the provider says when it
+        reports an error, Unavailable for an event that is not what its name says.
+        """
+        try:
+            yield from self._read(name, data)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise Unavailable(reason="corrupt answer") from None
+
+    def _read(self, name: str | None, data: str) -> Iterator[RawDelta]:
+        match name:
+            case "content_block_delta":
+                yield from self._went_on(json.loads(data)["delta"])
+            case "message_start":
+                message = json.loads(data)["message"]
+                self._model = message.get("model") or self._asked
+                self._usage = _usage(message["usage"], Usage(), output=0)
+                yield UsageSoFar(self._usage)
+            case "content_block_start":
+                yield from self._begun(json.loads(data)["content_block"])
+            case "content_block_stop":
+                yield from self._ended()
+            case "message_delta":
+                event = json.loads(data)
+                self._usage = _usage(event["usage"], self._usage, output=event["usage"]["output_tokens"])
+                yield UsageSoFar(self._usage)
+                self._stop(event["delta"].get("stop_reason"))
+            case "error":
+                raise _stream_error(data)
+
+    def _begun(self, block: Mapping[str, Any]) -> Iterator[RawDelta]:
         self._call, self._arguments, self._signature = None, [], []
-        if block.type == "text" and block.text:
-            yield TextDelta(block.text)
-        elif block.type == "thinking" and block.thinking:
-            yield ReasoningDelta(block.thinking)
-        elif block.type == "redacted_thinking":
-            yield ReasoningDelta("", stamp(self._asked, "redacted", block.data))
-        elif block.type == "tool_use":
-            self._call = (block.id, block.name)
+        match block["type"]:
+            case "text" if block["text"]:
+                yield TextDelta(block["text"])
+            case "thinking" if block["thinking"]:
+                yield ReasoningDelta(block["thinking"])
+            case "redacted_thinking":
+                yield ReasoningDelta("", stamp(self._asked, "redacted", block["data"]))
+            case "tool_use":
+                self._call = (block["id"], block["name"])
 
-    def _went_on(self, delta: RawContentBlockDelta) -> Iterator[RawDelta]:
-        if delta.type == "text_delta":
-            yield TextDelta(delta.text)
-        elif delta.type == "thinking_delta":
-            yield ReasoningDelta(delta.thinking)
-        elif delta.type == "signature_delta":
-            self._signature.append(delta.signature)
-        elif delta.type == "input_json_delta":
-            self._arguments.append(delta.partial_json)
+    def _went_on(self, delta: Mapping[str, Any]) -> Iterator[RawDelta]:
+        match delta["type"]:
+            case "text_delta":
+                yield TextDelta(_text(delta["text"]))
+            case "thinking_delta":
+                yield ReasoningDelta(_text(delta["thinking"]))
+            case "signature_delta":
+                self._signature.append(_text(delta["signature"]))
+            case "input_json_delta":
+                self._arguments.append(_text(delta["partial_json"]))
 
     def _ended(self) -> Iterator[RawDelta]:
         if self._signature:
@@ -110,15 +132,53 @@ def _object(text: str) -> str:
     return text
 
 
-def _usage(given: GivenUsage | MessageDeltaUsage, before: Usage, *, output: int) -> Usage:
+def _text(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError
+    return given
+
+
+def _usage(given: Mapping[str, Any], before: Usage, *, output: int) -> Usage:
     """What is reported; a number that is left out stands as it was reported before."""
     return Usage(
-        _or(given.input_tokens, before.input_tokens),
+        _or(given.get("input_tokens"), before.input_tokens),
         output,
-        _or(given.cache_read_input_tokens, before.cached_tokens),
-        _or(given.cache_creation_input_tokens, before.cache_write_tokens),
+        _or(given.get("cache_read_input_tokens"), before.cached_tokens),
+        _or(given.get("cache_creation_input_tokens"), before.cache_write_tokens),
     )
 
 
 def _or(value: int | None, before: int) -> int:
     return before if value is None else value
+
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+
+def named_error(kind: str, reason: str, retry_after: float | None) -> ModelError | None:
+    """What a type of error of the provider means; None where the type says nothing of its own.
+
+    https://platform.claude.com/docs/en/api/errors
+    """
+    match kind:
+        case "overloaded_error":
+            return Overloaded(reason=reason, retry_after=retry_after)
+        case "rate_limit_error":
+            return RateLimited(reason=reason, retry_after=retry_after)
+        case "timeout_error":
+            return TimedOut(reason=reason)
+        case "authentication_error" | "permission_error" | "billing_error":
+            return wire.not_allowed(reason)
+        case "invalid_request_error" | "not_found_error" | "request_too_large":
+            return BadRequest(reason=reason)
+    return None
+
+
+def _stream_error(data: str) -> ModelError:
+    """An error inside a stream, whose status was 200."""
+    try:
+        kind = json.loads(data)["error"]["type"]
+    except (KeyError, TypeError, ValueError):
+        kind = None
+    known = named_error(kind, f"stream {kind}", None) if isinstance(kind, str) else None
+    return known or Unavailable(reason="stream error")
