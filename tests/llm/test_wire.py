@@ -7,7 +7,6 @@ from datetime import timedelta
 from email.utils import format_datetime
 
 import pytest
-import uvloop
 
 from memberintel.lib import clock
 from memberintel.llm.backends import wire
@@ -42,32 +41,6 @@ def test_the_wait_a_provider_asks_for(headers: dict[str, str], seconds: float | 
 def test_the_wait_may_be_a_date() -> None:
     at = format_datetime(clock.now() + timedelta(seconds=60), usegmt=True)
     assert wire.retry_after({"retry-after": at}) == pytest.approx(60, abs=30)
-
-
-@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_a_client_lives_as_long_as_its_loop(run: object) -> None:
-    events: list[str] = []
-
-    def make(configuration: str) -> str:
-        events.append(f"make {configuration}")
-        return configuration
-
-    async def close(client: str) -> None:
-        await asyncio.sleep(0)
-        events.append(f"close {client}")
-
-    clients = wire.PerLoop(make, close)
-
-    async def work() -> None:
-        assert await clients.get("a") == "a"
-        await asyncio.gather(*(clients.get(each) for each in "aba"))
-
-    assert callable(run)
-    for _ in range(2):
-        run(work())
-    assert sorted(events[:4]) == ["close a", "close b", "make a", "make b"]
-    assert sorted(events[4:]) == ["close a", "close b", "make a", "make b"]
-    assert len(clients._held) == 0
 
 
 @pytest.mark.parametrize(

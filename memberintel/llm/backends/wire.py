@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mapping
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import cache
 from weakref import WeakKeyDictionary
 
 import httpx2
+from anthropic import DefaultAioHttpClient
 from pydantic import ValidationError
 
 from memberintel.lib import clock
@@ -28,41 +29,6 @@ for _talkative in ("anthropic", "google_genai", "httpx2", "httpcore2"):
     logging.getLogger(_talkative).setLevel(logging.WARNING)
 
 
-class PerLoop[C: Hashable, T]:
-    """One client for each event loop and configuration, closed when its loop shuts down.
-
-    Pooled connections belong to the loop that opened them; a worker runs each task on a loop of its own.
-    """
-
-    def __init__(self, make: Callable[[C], T], close: Callable[[T], Awaitable[object]]) -> None:
-        self._make, self._close = make, close
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[C, _Held[T]]]
-        self._held = WeakKeyDictionary()
-
-    async def get(self, configuration: C) -> T:
-        """The client of the running loop for this configuration."""
-        held = self._held.setdefault(asyncio.get_running_loop(), {})
-        if configuration not in held:
-            client = self._make(configuration)
-            keeper = self._keep(client)
-            held[configuration] = _Held(client, keeper)
-            await anext(keeper)
-        return held[configuration].client
-
-    async def _keep(self, client: T) -> AsyncGenerator[None]:
-        # A loop that shuts down closes the asynchronous generators begun on it: the one hook it offers.
-        try:
-            yield
-        finally:
-            self._held.pop(asyncio.get_running_loop(), None)
-            await self._close(client)
-
-
-class _Held[T]:
-    def __init__(self, client: T, keeper: AsyncGenerator[None]) -> None:
-        self.client, self.keeper = client, keeper
-
-
 @cache
 def certificates() -> ssl.SSLContext:
     """Read once: reading them anew for each client takes longer than a request."""
@@ -72,10 +38,11 @@ def certificates() -> ssl.SSLContext:
 def http_client(opened: Opened | None = None) -> httpx2.AsyncClient:
     """A client for one event loop; `opened` is told of each response."""
     # Redirects are not followed: a key must not travel to another host.
-    return httpx2.AsyncClient(
+    return DefaultAioHttpClient(
         verify=certificates(),
         timeout=TIMEOUT,
         limits=LIMITS,
+        follow_redirects=False,
         event_hooks={"response": [opened.note]} if opened else None,
     )
 

@@ -12,6 +12,7 @@ import anthropic
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream
 
+from memberintel.lib.per_loop import PerLoop
 from memberintel.llm.backends import wire
 from memberintel.llm.backends.anthropic.asking import body
 from memberintel.llm.backends.anthropic.reading import Reading, named_error
@@ -30,7 +31,7 @@ class Anthropic:
     name = "anthropic"
 
     def __init__(self) -> None:
-        self._clients = wire.PerLoop(_client, AsyncAnthropic.close)
+        self._clients = PerLoop(_client, AsyncAnthropic.close)
 
     async def stream(self, request: Request) -> AsyncGenerator[RawDelta]:
         """The answer through the Messages API."""

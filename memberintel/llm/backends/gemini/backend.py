@@ -19,6 +19,7 @@ from google.genai import errors, types
 from google.oauth2.credentials import Credentials as TokenCredentials
 
 from memberintel.lib import tokens
+from memberintel.lib.per_loop import PerLoop
 from memberintel.llm.backends import wire
 from memberintel.llm.backends.base import RawDelta, Request
 from memberintel.llm.backends.gemini.asking import EMPTY, config, contents
@@ -63,7 +64,7 @@ class Gemini:
     name = "gemini"
 
     def __init__(self) -> None:
-        self._clients = wire.PerLoop(_client, Client.close)
+        self._clients = PerLoop(_client, Client.close)
 
     async def stream(self, request: Request) -> AsyncGenerator[RawDelta]:
         """The answer through streamGenerateContent."""
