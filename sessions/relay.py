@@ -7,18 +7,20 @@ process still serves followers, and others follow what is saved in the log.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
+from memberintel.lib.per_loop import PerLoop
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
 from memberintel.vault import cipher, keyring
@@ -72,10 +74,55 @@ def _name(turn: UUID, attempt: int) -> str:
     return f"live:{turn}:{attempt}"
 
 
-def _client(*, wait: float) -> redis.Redis:
+def _client(url: str, wait: float = 0) -> redis.Redis:
+    """A client that waits for an answer of Redis for so many seconds longer than for a connection."""
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=CONNECT_SECONDS + wait
+        url, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=CONNECT_SECONDS + wait
     )
+
+
+class _Entries(NamedTuple):
+    name: str
+    entries: list[tuple[int, bytes]]
+
+
+class _Publisher:
+    """Adds to the streams of all turns of an event loop. What comes while Redis is busy goes out together."""
+
+    def __init__(self, url: str) -> None:
+        self._client = _client(url)
+        self._waiting: list[_Entries] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+
+    async def add(self, name: str, entries: list[tuple[int, bytes]]) -> None:
+        """Returns when the (number, sealed) entries of the stream are with Redis; one of _FAULTS if they are not."""
+        self._waiting.append(_Entries(name, entries))
+        if self._next is None:
+            self._next = asyncio.create_task(self._send_after(self._sending))
+        await asyncio.shield(self._next)  # others wait for it too
+
+    async def _send_after(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        streams, self._waiting = self._waiting, []
+        self._sending, self._next = self._next, None
+        await self._send(streams)
+
+    async def _send(self, streams: list[_Entries]) -> None:
+        pipe = self._client.pipeline(transaction=False)
+        for name, entries in streams:
+            for number, sealed in entries:
+                pipe.xadd(name, {"s": sealed}, id=f"{number}-1")
+            pipe.expire(name, KEEP_SECONDS)
+        await pipe.execute()
+
+    async def close(self) -> None:
+        """Close its connection."""
+        await self._client.aclose()
+
+
+_publishers: Final = PerLoop(_Publisher, _Publisher.close)
 
 
 async def publish(scope: Scope, feed: Feed) -> None:
@@ -86,12 +133,12 @@ async def publish(scope: Scope, feed: Feed) -> None:
     if not settings.REDIS_URL:
         return
     box, name = _Box(scope, feed.turn), _name(feed.turn, feed.attempt)
-    async with _client(wait=0) as client:
-        async for batch in _batches(feed):
-            try:
-                await _add(client, name, [(said.number, await box.seal(said)) for said in batch])
-            except (*_FAULTS, CannotOpen) as error:
-                logger.warning("a running answer could not be passed on: %s", type(error).__name__)
+    publisher = await _publishers.get(settings.REDIS_URL)
+    async for batch in _batches(feed):
+        try:
+            await publisher.add(name, [(said.number, await box.seal(said)) for said in batch])
+        except (*_FAULTS, CannotOpen) as error:
+            logger.warning("a running answer could not be passed on: %s", type(error).__name__)
 
 
 async def _batches(feed: Feed) -> AsyncGenerator[list[Said]]:
@@ -105,20 +152,12 @@ async def _batches(feed: Feed) -> AsyncGenerator[list[Said]]:
         yield batch
 
 
-async def _add(client: redis.Redis, name: str, entries: list[tuple[int, bytes]]) -> None:
-    pipe = client.pipeline(transaction=False)
-    for number, sealed in entries:
-        pipe.xadd(name, {"s": sealed}, id=f"{number}-1")
-    pipe.expire(name, KEEP_SECONDS)
-    await pipe.execute()
-
-
 async def forget(attempts: Sequence[tuple[UUID, int]]) -> None:
     """Delete what Redis holds of attempts whose session was erased. Never raises: by itself it lapses in minutes."""
     if not settings.REDIS_URL or not attempts:
         return
     try:
-        async with _client(wait=0) as client:
+        async with _client(settings.REDIS_URL) as client:
             await client.delete(*(_name(turn, attempt) for turn, attempt in attempts))
     except _FAULTS as error:
         logger.warning("the streams of an erased session lapse by themselves: %s", type(error).__name__)
@@ -134,7 +173,7 @@ async def follow(scope: Scope, turn: UUID, attempt: int, after: int) -> AsyncGen
         raise Unavailable
     box, name = _Box(scope, turn), _name(turn, attempt)
     try:
-        async with _client(wait=BLOCK_SECONDS) as client:
+        async with _client(settings.REDIS_URL, BLOCK_SECONDS) as client:
             if not await client.exists(name):
                 raise Unavailable
             while True:
