@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from memberintel.accounts.problems import PROBLEM, Problem
+from memberintel.threads import own_thread
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
@@ -36,7 +37,8 @@ async def application(scope: MutableMapping[str, Any], receive: Receive, send: S
         return
     door = _Door(scope, receive)
     if not door.closed:
-        await django(scope, door.receive, send)  # type: ignore[arg-type]
+        async with own_thread():
+            await django(scope, door.receive, send)  # type: ignore[arg-type]
     if door.closed:
         await _refuse(scope, send)
 

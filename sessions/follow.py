@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from memberintel import threads
 from memberintel.lib import sse
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
@@ -40,6 +41,7 @@ async def stream(scope: Scope, place: Place, last_id: str) -> AsyncGenerator[byt
     Ends with `done` or `error`, or with `reconnect` when this process leaves. A comment keeps the connection
     open while nothing is said.
     """
+    threads.rest()
     source = _from_memory(place, last_id) or _from_elsewhere(scope, place, last_id)
     upcoming = asyncio.create_task(anext(source, None))
     leaving = asyncio.create_task(live.until_leaving())
