@@ -34,7 +34,7 @@ from sessions import briefing, compactor, distiller, lease, live, log, queries, 
 from sessions.domain import events as kinds
 from sessions.domain import projection, rounds
 from sessions.domain.events import Draft, Event
-from sessions.domain.rounds import Answer
+from sessions.domain.rounds import Answer, Unsaved
 from sessions.log import Lease, LeaseLost, Turn
 
 logger = logging.getLogger(__name__)
@@ -417,8 +417,7 @@ async def _save(job: Job) -> bool:
     """Save what came since the last time, or just renew the lease; whether a stop was asked for."""
     async with job.saving:
         mark = job.answer.mark()
-        draft = job.answer.unsaved(mark)
-        asked = await unit(job.scope, _save_now, job, draft)
+        asked = await unit(job.scope, _save_now, job, job.answer.unsaved(mark))
         job.answer.saved(mark)
         return asked
 
@@ -437,9 +436,9 @@ async def _save_surely(job: Job) -> None:
             await asyncio.sleep(AGAIN_SECONDS)
 
 
-def _save_now(job: Job, draft: Draft | None) -> bool:
-    if draft is not None:
-        log.append(job.session, draft, turn=job.turn, lease=Lease.HOLD)
+def _save_now(job: Job, unsaved: Unsaved | None) -> bool:
+    if unsaved is not None:
+        log.append(job.session, unsaved.draft(), turn=job.turn, lease=Lease.HOLD)
     return lease.renew(job.session, job.turn)
 
 

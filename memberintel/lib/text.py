@@ -39,7 +39,11 @@ def encodable(text: str) -> str:
 
     A model's answer has them when its provider escapes an emoji and cuts the stream between its halves.
     """
-    return _SURROGATES.sub("\ufffd", text)
+    try:
+        text.encode()  # the expression lets other threads in, who may keep an event loop waiting
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
 
 
 def visible(text: str) -> str:

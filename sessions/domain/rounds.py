@@ -138,7 +138,7 @@ class Answer:
         )
         return Mark(len(self.text), len(self.reasoning), states)
 
-    def unsaved(self, mark: Mark) -> Draft | None:
+    def unsaved(self, mark: Mark) -> Unsaved | None:
         """What came since the last flush, up to the mark; None when nothing did."""
         saved = self._saved
         text, reasoning = self.text[saved.text : mark.text], self.reasoning[saved.reasoning : mark.reasoning]
@@ -150,7 +150,7 @@ class Answer:
         ]
         if not text and not reasoning and not tools:
             return None
-        return kinds.pending_state(text=text, reasoning=reasoning, tools=tools, tokens=tokens.count(text))
+        return Unsaved(text, reasoning, tools)
 
     def saved(self, mark: Mark) -> None:
         """Everything up to the mark is durable."""
@@ -167,6 +167,21 @@ class Answer:
             tokens=tokens.count(self.text),
             model=self.finished.model if self.finished else "",
             provider=self.finished.provider if self.finished else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """A piece of an answer that is to be saved."""
+
+    text: str
+    reasoning: str
+    tools: list[ToolTraffic]
+
+    def draft(self) -> Draft:
+        """The piece as an event. Its tokens are counted here, which an event loop should not wait for."""
+        return kinds.pending_state(
+            text=self.text, reasoning=self.reasoning, tools=self.tools, tokens=tokens.count(self.text)
         )
 
 
