@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -35,8 +35,9 @@ from memberintel.lib import clock
 from memberintel.tenancy.context import Scope, scope
 from sessions import log
 
-RATE, SECONDS = 30, 16  # pieces a second and stream, and how long it flows
+RATE, SECONDS = 30, 30  # pieces a second and stream, and how long it flows
 SDK, SCRIPTED, PROBES, ALONE = 100, 300, 20, 40
+PAUSE = 0.5  # seconds from the end of an answer to the next message, where one person speaks alone
 FLUSH, GRACE = 2.0, 0.5  # how often what came is saved, and how late that may be
 START_SECONDS = 60.0
 PIECE = "the members "
@@ -53,12 +54,13 @@ class Person:
 
 @dataclass
 class Talk:
-    """A message and its answer: when it was sent, and how many bytes of the stream came."""
+    """A message and its answer: when it was sent, whether its text has begun to come and has come to its end."""
 
     person: Person
     mark: str
     sent: float = 0.0
     session: UUID | None = None
+    flows: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
 
 
@@ -78,10 +80,11 @@ def _through_sdk(model: str) -> Iterator[Figure]:
     environment = {"ANTHROPIC_API_KEY": "loopback", "ANTHROPIC_BASE_URL": model, **QUIET}
     with _web(environment) as (url, web):
         _play(model, [PIECE], pace=0.0)
-        alone = _people(1) * ALONE
-        asyncio.run(_talk_all(url, alone[:3], gap=0.0, at_once=False))
+        person = _people(1)[0]
+        asyncio.run(_talk_all(url, [_new_talk(person) for _ in range(3)], gap=0.0, at_once=False))
         _play(model, [PIECE], pace=0.0)
-        talks = asyncio.run(_talk_all(url, alone, gap=0.0, at_once=False))
+        talks = [_new_talk(person) for _ in range(ALONE)]
+        asyncio.run(_talk_all(url, talks, gap=PAUSE, at_once=False))
         yield at_most(
             "from a message sent to the provider asked, one stream, p95",
             _p95(_delays(model, talks)),
@@ -142,20 +145,28 @@ def _people(many: int) -> list[Person]:
 async def _crowd(
     url: str, people: Sequence[Person], probing: Sequence[Person], web: psutil.Process
 ) -> tuple[int, list[Talk], list[Talk]]:
-    """(most memory while all flow, the streams, those that came when all flowed)."""
-    crowd = asyncio.create_task(_talk_all(url, people, gap=4.0 / len(people), at_once=True))
-    await asyncio.sleep(6.0)
-    probes = await _talk_all(url, probing, gap=0.2, at_once=True, follow=False) if probing else []
+    """(memory when all flow, the streams, those that came when all flowed)."""
+    talks = [_new_talk(person) for person in people]
+    crowd = asyncio.create_task(_talk_all(url, talks, gap=4.0 / len(people), at_once=True))
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*(talk.flows.wait() for talk in talks))
+    probes = [_new_talk(person) for person in probing]
+    await _talk_all(url, probes, gap=0.2, at_once=True, follow=False)
     most = web.memory_info().rss
-    return most, await crowd, probes
+    await crowd
+    return most, talks, probes
+
+
+def _new_talk(person: Person) -> Talk:
+    return Talk(person, f"mark{uuid4().hex}")
 
 
 async def _talk_all(
-    url: str, people: Sequence[Person], *, gap: float, at_once: bool, follow: bool = True
-) -> list[Talk]:
+    url: str, talks: Sequence[Talk], *, gap: float, at_once: bool, follow: bool = True
+) -> None:
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits, trust_env=False) as client:
-        talks, tasks = [Talk(person, f"mark{uuid4().hex}") for person in people], []
+        tasks = []
         for talk in talks:
             task = asyncio.create_task(_talk(client, talk, follow=follow))
             tasks.append(task)
@@ -163,7 +174,6 @@ async def _talk_all(
                 await task
             await asyncio.sleep(gap)
         await asyncio.gather(*tasks)
-    return talks
 
 
 async def _talk(client: httpx.AsyncClient, talk: Talk, *, follow: bool) -> None:
@@ -178,6 +188,8 @@ async def _talk(client: httpx.AsyncClient, talk: Talk, *, follow: bool) -> None:
         return
     async with client.stream("GET", sent.json()["stream"], headers=headers) as answer:
         async for chunk in answer.aiter_raw():
+            if b"event: text" in chunk:
+                talk.flows.set()
             talk.ended = talk.ended or b"event: done" in chunk
 
 
