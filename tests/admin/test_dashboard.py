@@ -23,6 +23,13 @@ NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 WELL = Owed(failed=0, waiting=0, overdue=0, oldest=None, codes=(), last_written=NOW)
 
 
+@pytest.fixture(autouse=True)
+def _counted_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much other tests have left."""
+    monkeypatch.setattr(sessions, "MOST", 100_000)
+    monkeypatch.setattr(wrapups, "MOST", 100_000)
+
+
 def test_failed_jobs_are_named_with_their_codes(alice: Person) -> None:
     before = wrapups.owed(clock.now()).failed
     plant(alice)

