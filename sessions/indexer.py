@@ -117,9 +117,7 @@ def index(session: UUID) -> int:
             read = list(_texts(session, after=state.indexed))
             _write(session, language, read)
             through = read[-1][0] if len(read) == BATCH else state.last_seq
-            SearchProgress.objects.filter(session_id=session).update(
-                indexed_seq=through, indexed_at=clock.now()
-            )
+            _go_on(session, language, through)
             done += len(read)
 
 
@@ -141,29 +139,63 @@ def forget(session: UUID) -> None:
 
 _SESSION: Final = (
     "SELECT last_seq, off_record OR erased_at IS NOT NULL FROM sessions"
-    " WHERE tenant_id = %s AND customer_id = %s AND id = %s"
+    " WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s AND id = %(session)s"
     # Before any row of the index: whoever erases a session locks it first too, so neither waits for the other.
     " FOR KEY SHARE"
 )
 
 
+# Plain SQL, since it is done for every message and every answer.
+_PROGRESS: Final = (
+    "SELECT indexed_seq, language, version FROM search_progress"
+    " WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s AND session_id = %(session)s FOR UPDATE"
+)
+_FIRST: Final = (
+    "INSERT INTO search_progress (tenant_id, customer_id, session_id, indexed_seq, language, version, indexed_at)"
+    " VALUES (%(tenant)s, %(customer)s, %(session)s, 0, %(language)s, %(version)s, %(now)s) ON CONFLICT DO NOTHING"
+)
+_GO_ON: Final = (
+    "UPDATE search_progress SET indexed_seq = %(seq)s, language = %(language)s, version = %(version)s,"
+    " indexed_at = %(now)s"
+    " WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s AND session_id = %(session)s"
+)
+
+
 def _begin(session: UUID, language: str) -> _State | None:
     """The session's state, its progress locked and right for the language; None when it is not to be indexed."""
+    given = _given(session, language)
     with connection.cursor() as cursor:
-        cursor.execute(_SESSION, [current_tenant_id(), current_customer_id(), session])
+        cursor.execute(_SESSION, given)
         found = cursor.fetchone()
-    if found is None or found[1]:
-        return None
-    made_now = {"language": language, "version": terms.VERSION}
-    SearchProgress.objects.bulk_create(
-        [SearchProgress(session_id=session, **made_now)], ignore_conflicts=True
-    )
-    progress = SearchProgress.objects.select_for_update().get(session_id=session)
-    if (progress.language, progress.version) != (language, terms.VERSION):
+        if found is None or found[1]:
+            return None
+        cursor.execute(_PROGRESS, given)
+        if (progress := cursor.fetchone()) is None:
+            cursor.execute(_FIRST, given)
+            cursor.execute(_PROGRESS, given)  # another process may have made it meanwhile
+            progress = cursor.fetchone()
+    indexed, *made = progress
+    if made != [language, terms.VERSION]:
         SessionTerms.objects.filter(session_id=session).delete()
-        SearchProgress.objects.filter(session_id=session).update(indexed_seq=0, **made_now)
-        return _State(found[0], 0)
-    return _State(found[0], progress.indexed_seq)
+        indexed = 0
+    return _State(found[0], indexed)
+
+
+def _go_on(session: UUID, language: str, through: int) -> None:
+    """Note that the session is indexed up to that event, its terms made as they are made now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GO_ON, _given(session, language) | {"seq": through})
+
+
+def _given(session: UUID, language: str) -> dict[str, Any]:
+    return {
+        "tenant": current_tenant_id(),
+        "customer": current_customer_id(),
+        "session": session,
+        "language": language,
+        "version": terms.VERSION,
+        "now": clock.now(),
+    }
 
 
 def _texts(session: UUID, *, after: int) -> Iterator[tuple[int, str | None]]:
