@@ -14,8 +14,9 @@ from brain import queries as brain
 from brain.domain.prompt import SectionRequest
 from memberintel.tenancy.context import Scope
 from memberintel.tenancy.unit import unit
-from sessions import log, queries, toolbox
+from sessions import log, toolbox
 from sessions.domain import events as kinds
+from sessions.domain import projection
 from sessions.domain.events import Draft, Event
 from sessions.domain.weights import part_weights
 from sessions.log import Lease, Turn
@@ -34,13 +35,12 @@ async def brief(scope: Scope, session: UUID, turn: Turn, notice: Callable[[str],
 
     Raises LeaseLost and SessionClosed as an append does, and CannotOpen.
     """
-    events = await unit(scope, log.load_live, session)
+    events, already = await unit(scope, _live, session, turn)
     request = _request(scope, session, turn, events, notice)
     first = not any(event.kind in kinds.PROMPT_KINDS for event in events)
     if first:
         draft = await _frozen(request, off_record=_off_record(events))
-    elif settings.RECALL_SECTIONS and not _told(events, turn):
-        already = await unit(scope, _before_model, session)
+    elif _recalls(events, turn):
         draft = await _recalled(replace(request, already=already))
     else:
         return Briefed(events)
@@ -48,9 +48,11 @@ async def brief(scope: Scope, session: UUID, turn: Turn, notice: Callable[[str],
     return Briefed(events + added, first)
 
 
-def _before_model(session: UUID) -> frozenset[UUID]:
-    """The sources of what the model has before it."""
-    return brain.sources(queries.part_digests(session))
+def _live(session: UUID, turn: Turn) -> tuple[list[Event], frozenset[UUID]]:
+    """The live part of the log, and, where recall asks for them, the sources of what the model has before it."""
+    events = log.load_live(session)
+    recalls = _recalls(events, turn)
+    return events, brain.sources(projection.part_digests(events)) if recalls else frozenset()
 
 
 def _append(session: UUID, draft: Draft, turn: Turn, after: int) -> list[Event]:
@@ -59,10 +61,11 @@ def _append(session: UUID, draft: Draft, turn: Turn, after: int) -> list[Event]:
     return log.load(session, after=after)
 
 
-def _told(events: list[Event], turn: Turn) -> bool:
-    """Whether the message has its recall: an event of its own, or the prompt that was frozen for it."""
+def _recalls(events: list[Event], turn: Turn) -> bool:
+    """Whether the message is to have its recall: it has none, nor was the prompt frozen for it."""
     own = {kinds.RECALL, kinds.CONTEXT_FROZEN}
-    return any(event.kind in own and event.turn == turn.id for event in events)
+    told = any(event.kind in own and event.turn == turn.id for event in events)
+    return bool(settings.RECALL_SECTIONS) and not told
 
 
 async def _frozen(request: SectionRequest, *, off_record: bool) -> Draft:

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from memberintel.lib import clock, paging
 from sessions import log
-from sessions.domain import cuts
+from sessions.domain import cuts, projection
 from sessions.domain import events as kinds
 from sessions.domain.cuts import Span
 from sessions.domain.events import Event
@@ -104,21 +104,9 @@ def spans(wanted: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
 
 
 def part_digests(session: UUID) -> list[str]:
-    """The digests of the parts the session's model has before it: those of the newest prompt, and of what was
-    recalled for messages that no compaction covers."""
+    """As `projection.part_digests`, of the session as it stands."""
     stated = [*kinds.PROMPT_KINDS, kinds.RECALL, kinds.COMPACTION_APPLIED]
-    events = log.load_kinds(session, stated, after=0, limit=BRIEFED)
-    covered = max(
-        (
-            int(event.payload["replaces_through_seq"])
-            for event in events
-            if event.kind == kinds.COMPACTION_APPLIED
-        ),
-        default=0,
-    )
-    prompts = [event for event in events if event.kind in kinds.PROMPT_KINDS]
-    recalled = [event for event in events if event.kind == kinds.RECALL and event.seq > covered]
-    return [part["digest"] for event in [*prompts[-1:], *recalled] for part in event.payload["sections"]]
+    return projection.part_digests(log.load_kinds(session, stated, after=0, limit=BRIEFED))
 
 
 def running_turn(session: Session) -> UUID | None:

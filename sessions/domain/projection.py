@@ -96,6 +96,15 @@ def prompt_event(events: Sequence[Event]) -> Event | None:
     return None
 
 
+def part_digests(events: Sequence[Event]) -> list[str]:
+    """The digests of the parts the model has before it: those of the prompt as it stands, and of what was recalled
+    for messages that no compaction covers."""
+    prompt = prompt_event(events)
+    recalled = [event for event in live(events) if event.kind == kinds.RECALL]
+    stated = [*([prompt] if prompt else []), *recalled]
+    return [part["digest"] for event in stated for part in event.payload.get("sections", ())]
+
+
 def _start(compaction: Event | None) -> int:
     return 1 if compaction is None else int(compaction.payload.get("replaces_through_seq", 0)) + 1
 
