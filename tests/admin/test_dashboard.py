@@ -68,7 +68,7 @@ def test_a_silent_session_that_was_not_closed_is_told(alice: Person) -> None:
     with scope(alice.scope):
         row = Session(ended_at=now - timedelta(hours=3))
         row.save(force_insert=True)
-        assert sessions.not_closed(now) == before + 1
+    assert sessions.not_closed(now) == before + 1
 
 
 @pytest.mark.parametrize(
