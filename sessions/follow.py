@@ -82,7 +82,7 @@ def _number(place: Place, last_id: str) -> int:
 
 async def _encoded(feed: live.Feed, after: int) -> AsyncGenerator[bytes]:
     async for said in feed.follow(after):
-        yield sse.encode(said.name, said.data, f"{feed.attempt}-{said.number}")
+        yield sse.framed(said.name, said.body, f"{feed.attempt}-{said.number}")
         if said.name in LAST:
             return
 
@@ -105,7 +105,7 @@ async def _from_relay(scope: Scope, place: Place, after: int) -> AsyncGenerator[
     async with aclosing(relay.follow(scope, place.turn, place.attempt, after)) as relayed:
         async for said in relayed:
             if said is not None:
-                yield sse.encode(said.name, said.data, f"{place.attempt}-{said.number}")
+                yield sse.framed(said.name, said.body, f"{place.attempt}-{said.number}")
                 if said.name in LAST:
                     return
             elif (end := (await unit(scope, _look, place)).end) is not None:

@@ -8,10 +8,13 @@ stays for ten minutes after its turn has ended. A process that does not run the 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
+
+from memberintel.lib import sse
 
 KEEP_SECONDS: Final = 600
 PUBLISH_SECONDS: Final = 0.1
@@ -25,11 +28,17 @@ INTERRUPTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One event of a feed; `number` counts from 1."""
+    """One event of a feed: `number` counts from 1, `body` is its data as one line of JSON, as it goes to everybody."""
 
     number: int
     name: str
-    data: dict[str, Any]
+    body: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The body, decoded."""
+        decoded: dict[str, Any] = json.loads(self.body)
+        return decoded
 
 
 @dataclass(slots=True)
@@ -77,7 +86,7 @@ class Feed:
                 await news.wait()
 
     def _add(self, name: str, data: dict[str, Any]) -> None:
-        self.said.append(Said(len(self.said) + 1, name, data))
+        self.said.append(Said(len(self.said) + 1, name, sse.line(data)))
         self._wake()
 
     def _flush(self) -> None:

@@ -8,7 +8,6 @@ process still serves followers, and others follow what is saved in the log.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -62,12 +61,13 @@ class _Box:
         )
 
     async def seal(self, said: Said) -> bytes:
-        text = json.dumps([said.number, said.name, said.data], ensure_ascii=True).encode()
-        return cipher.seal_with(await self.key(), text, self.aad())
+        text = f"{said.number} {said.name} {said.body}"
+        return cipher.seal_with(await self.key(), text.encode("utf-8", "surrogatepass"), self.aad())
 
     async def open(self, sealed: bytes) -> Said:
-        number, name, data = json.loads(cipher.Opener(await self.key()).open(sealed, self.aad()))
-        return Said(number, name, data)
+        text = cipher.Opener(await self.key()).open(sealed, self.aad()).decode("utf-8", "surrogatepass")
+        number, name, body = text.split(" ", 2)
+        return Said(int(number), name, body)
 
 
 def _name(turn: UUID, attempt: int) -> str:

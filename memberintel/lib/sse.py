@@ -9,11 +9,20 @@ from dataclasses import dataclass
 
 def encode(event: str, data: object, id: str | None = None) -> bytes:
     """One event on the wire; `data` goes as one line of JSON. ValueError for a line break in a name or id."""
+    return framed(event, line(data), id)
+
+
+def line(data: object) -> str:
+    """The data as one line of JSON."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def framed(event: str, body: str, id: str | None = None) -> bytes:
+    """As `encode`, of data that is one line of JSON already."""
     for name in (event, id or ""):
         if any(mark in name for mark in "\r\n\0"):
             raise ValueError("An event's name and id are one line each.")
     head = f"id: {id}\n" if id is not None else ""
-    body = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"{head}event: {event}\ndata: {body}\n\n".encode("utf-8", "replace")
 
 

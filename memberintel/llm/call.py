@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from io import StringIO
 from typing import Literal
 from uuid import UUID
 
@@ -70,7 +71,7 @@ class Call:
     outcome: Outcome = "cancelled"  # what it is until it comes to an end
     usage: Usage | None = None
     _started: float = field(default_factory=time.monotonic)
-    _heard: list[str] = field(default_factory=list)
+    _heard: StringIO = field(default_factory=StringIO)
     _settled: bool = False
 
     async def pieces(self) -> AsyncGenerator[Delta]:
@@ -151,9 +152,9 @@ class Call:
         if isinstance(delta, Finished):
             self.finished, self.usage, self.outcome = delta, delta.usage, "complete"
         elif isinstance(delta, TextDelta | ReasoningDelta):
-            self._heard.append(delta.text)
+            self._heard.write(delta.text)
         elif isinstance(delta, ToolCallDelta):
-            self._heard.append(delta.call.arguments)
+            self._heard.write(delta.call.arguments)
 
     def _fail(self, error: ModelError) -> ModelError:
         self.error, self.outcome = error, "failed"
@@ -185,7 +186,7 @@ class Call:
             return self.usage or Usage(), False
         if not self.began:
             return self.usage or Usage(), False
-        heard = await asyncio.to_thread(tokens.count, "".join(self._heard))
+        heard = await asyncio.to_thread(tokens.count, self._heard.getvalue())
         if self.usage is not None:
             return Usage(
                 self.usage.input_tokens,
