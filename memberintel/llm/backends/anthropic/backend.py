@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import anthropic
@@ -39,9 +39,8 @@ class Anthropic:
             client = await self._clients.get(_configuration())
             reading = Reading(self.name, request.model)
             # As they come on the wire: a model object for each piece would take most of the time of a stream.
-            asked = client.messages.with_streaming_response.create(**body(request), stream=True)
-            async with asked as response:
-                events = AsyncStream.raw_events(response.http_response)
+            async with _begun(client, request) as response:
+                events = AsyncStream.raw_events(response)
                 try:
                     async for event in events:
                         for delta in reading.take(event.event, event.data):
@@ -90,6 +89,16 @@ def _client(access: Access) -> AsyncAnthropic:
         http_client=wire.http_client(),
         open_telemetry=False,  # its spans can be told to carry content
     )
+
+
+@asynccontextmanager
+async def _begun(client: AsyncAnthropic, request: Request) -> AsyncGenerator[httpx2.Response]:
+    """The response as it begins. The SDK's own around it is let go: it holds the whole request."""
+    raw = await client.messages.with_raw_response.create(**body(request), stream=True)
+    response = raw.http_response
+    del raw
+    async with aclosing(response):
+        yield response
 
 
 async def _read_out(events: AsyncIterator[object]) -> None:
