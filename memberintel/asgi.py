@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import warnings
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 
 from memberintel.accounts.problems import PROBLEM, Problem
 from memberintel.threads import own_thread
@@ -21,6 +24,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memberintel.settings")
 
 # WhiteNoise hands out its files, which are small, as ordinary iterators.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
+
+YOUNG_OBJECTS = 10_000  # made before the collector looks at them; by itself it looks five times as often
 
 django = get_asgi_application()
 
@@ -100,6 +105,7 @@ async def _start() -> str:
 
     try:
         await sync_to_async(verify_start)()
+        await asyncio.to_thread(_warm)
     except SystemExit as refusal:
         return str(refusal)
     loop = asyncio.get_running_loop()
@@ -107,6 +113,25 @@ async def _start() -> str:
     for number in (signal.SIGTERM, signal.SIGINT):
         _also(number, lambda: loop.call_soon_threadsafe(live.leave))
     return ""
+
+
+def _warm() -> None:
+    """Load what the first requests would wait for. None of it is ever garbage, and to look for it among so much
+    would stop every answer for a moment each time."""
+    from memberintel.lib import tokens
+    from memberintel.llm import routes
+    from memberintel.llm.backends.registry import backend
+    from memberintel.llm.errors import ModelError
+
+    get_resolver().url_patterns  # noqa: B018
+    tokens.count("")
+    for purpose in settings.LLM_ROUTES:
+        with suppress(ModelError, routes.UnknownPurpose):  # whoever asks for it is told
+            for route in routes.chain(purpose):
+                backend(route.provider)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
 
 
 def _also(number: signal.Signals, first: Callable[[], object]) -> None:

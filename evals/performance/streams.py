@@ -37,7 +37,6 @@ from sessions import log
 
 RATE, SECONDS = 30, 30  # pieces a second and stream, and how long it flows
 SDK, SCRIPTED, PROBES, ALONE = 100, 300, 20, 40
-PAUSE = 0.5  # seconds from the end of an answer to the next message, where one person speaks alone
 FLUSH, GRACE = 2.0, 0.5  # how often what came is saved, and how late that may be
 START_SECONDS = 60.0
 PIECE = "the members "
@@ -84,7 +83,7 @@ def _through_sdk(model: str) -> Iterator[Figure]:
         asyncio.run(_talk_all(url, [_new_talk(person) for _ in range(3)], gap=0.0, at_once=False))
         _play(model, [PIECE], pace=0.0)
         talks = [_new_talk(person) for _ in range(ALONE)]
-        asyncio.run(_talk_all(url, talks, gap=PAUSE, at_once=False))
+        asyncio.run(_talk_all(url, talks, gap=0.0, at_once=False))
         yield at_most(
             "from a message sent to the provider asked, one stream, p95",
             _p95(_delays(model, talks)),
