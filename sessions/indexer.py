@@ -25,6 +25,7 @@ from django.dispatch import receiver
 from memberintel.accounts import queries as accounts
 from memberintel.lib import clock, terms
 from memberintel.tenancy.context import Scope, current_customer_id, current_scope, current_tenant_id, scope
+from memberintel.tenancy.rows import insert
 from memberintel.vault import blind
 from sessions import log
 from sessions.domain import events as kinds
@@ -150,10 +151,6 @@ _PROGRESS: Final = (
     "SELECT indexed_seq, language, version FROM search_progress"
     " WHERE tenant_id = %(tenant)s AND customer_id = %(customer)s AND session_id = %(session)s FOR UPDATE"
 )
-_FIRST: Final = (
-    "INSERT INTO search_progress (tenant_id, customer_id, session_id, indexed_seq, language, version, indexed_at)"
-    " VALUES (%(tenant)s, %(customer)s, %(session)s, 0, %(language)s, %(version)s, %(now)s) ON CONFLICT DO NOTHING"
-)
 _GO_ON: Final = (
     "UPDATE search_progress SET indexed_seq = %(seq)s, language = %(language)s, version = %(version)s,"
     " indexed_at = %(now)s"
@@ -171,7 +168,8 @@ def _begin(session: UUID, language: str) -> _State | None:
             return None
         cursor.execute(_PROGRESS, given)
         if (progress := cursor.fetchone()) is None:
-            cursor.execute(_FIRST, given)
+            first = SearchProgress(session_id=session, language=language, version=terms.VERSION)
+            insert(first, unless=("tenant_id", "customer_id", "session_id"))
             cursor.execute(_PROGRESS, given)  # another process may have made it meanwhile
             progress = cursor.fetchone()
     indexed, *made = progress

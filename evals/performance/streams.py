@@ -104,9 +104,8 @@ def _through_script(script: Path) -> Iterator[Figure]:
     environment = {"LLM_ROUTE_CHAT": "scripted:long", "MEMBERINTEL_LLM_SCRIPT": str(script), **QUIET}
     with _web(environment) as (url, web):
         warm, people = _new_talk(_people(1)[0]), _people(SCRIPTED)
-        asyncio.run(
-            _talk_all(url, [warm], gap=0.0, at_once=False)
-        )  # what a process loads once is no stream's
+        # What a process loads once is no stream's.
+        asyncio.run(_talk_all(url, [warm], gap=0.0, at_once=False))
         before = web.memory_info().rss
         peak, talks, _ = asyncio.run(_crowd(url, people, [], web))
         yield from _kept(
